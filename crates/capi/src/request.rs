@@ -6,7 +6,7 @@ use crate::boundary::Memory;
 use crate::failure::Failure;
 use crate::reply::Owner;
 use crate::requests::REQUEST_BYTES_MAX;
-use crate::shape::Shape;
+use crate::shape::TargetShape;
 use crate::zones::{Zone, ZoneAsk};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::interface::zoned::{
@@ -132,7 +132,7 @@ impl Request {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn range(&self, shape: &Shape) -> Result<Range, Failure> {
+    pub fn range(&self, shape: &TargetShape) -> Result<Range, Failure> {
         let extent = Extent::of(self.op).ok_or_else(|| {
             Failure::invalid(format!(
                 "op is {}, but the operations are 0 to {OCSSD_OP_REPORT_ZONES}",
@@ -150,7 +150,7 @@ impl Request {
         let blocks =
             if extent.has_data() && extent != Extent::Data { 0 } else { self.bytes / u64::from(block_bytes) };
         let ask = match shape {
-            Shape::Zones(zones) => self.of_zones(zones, block, memory)?,
+            TargetShape::Zones(zones) => self.of_zones(zones, block, memory)?,
             _ => Ask::Blocks(BlockAsk { op: self.of_blocks()?, block, count: 0, memory, part: None }),
         };
         let largest = u64::try_from(REQUEST_BYTES_MAX).expect("1 MiB") / u64::from(block_bytes);

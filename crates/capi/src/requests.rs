@@ -7,7 +7,7 @@ use crate::ask::Asked;
 use crate::failure::Failure;
 use crate::payload::{Loan, Payload, Pieces};
 use crate::reply::{End, Owner, Reply, Told};
-use crate::shape::Shape;
+use crate::shape::TargetShape;
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
@@ -43,7 +43,7 @@ pub struct Lane {
     /// The lease goes when the target is closed.
     pub is_temporary: bool,
     /// What the target speaks of.
-    pub shape: Shape,
+    pub shape: TargetShape,
 }
 
 /// How the requests of a waiting call ended.
@@ -104,7 +104,7 @@ impl Requests {
     }
 
     /// A target was mounted at this lane.
-    pub fn begin(&mut self, number: usize, shape: Shape, lease: String, is_temporary: bool) {
+    pub fn begin(&mut self, number: usize, shape: TargetShape, lease: String, is_temporary: bool) {
         let lane = Lane { lease: Some(lease), is_temporary, shape, ..Lane::default() };
         if number == self.lanes.len() {
             self.lanes.push(lane);

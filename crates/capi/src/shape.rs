@@ -10,7 +10,7 @@ use ocssd_lightnvm::interface::{AnyTarget, Interface};
 
 /// A target's interface and its bounds.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape {
+pub enum TargetShape {
     /// Blocks.
     Blocks {
         /// Bytes of a block.
@@ -26,7 +26,7 @@ pub enum Shape {
     Keys(KvLimits),
 }
 
-impl Default for Shape {
+impl Default for TargetShape {
     fn default() -> Self {
         Self::Blocks { block_bytes: 0, block_count: 0 }
     }
@@ -48,7 +48,7 @@ pub fn check_interface(interface: Interface) -> Result<(), Failure> {
     }
 }
 
-impl Shape {
+impl TargetShape {
     /// That of a target.
     ///
     /// # Panics

@@ -8,12 +8,12 @@ use crate::keys::KeysAsk;
 use crate::pages::PagesAsk;
 use crate::reply::Owner;
 use crate::requests::REQUEST_BYTES_MAX;
-use crate::shape::Shape;
+use crate::shape::TargetShape;
 use crate::target::TargetHandle;
 use std::ffi::{c_int, c_void};
 
 /// As the target's interface has it.
-fn of_shape(shape: &Shape, ask: StageAsk) -> Result<Ask, Failure> {
+fn of_shape(shape: &TargetShape, ask: StageAsk) -> Result<Ask, Failure> {
     if let Ok(_limits) = shape.keys() {
         return Ok(Ask::Keys(KeysAsk::Stage(ask)));
     }

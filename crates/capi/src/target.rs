@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::queue::Polling;
 use crate::reply::Owner;
 use crate::requests::{REQUEST_BYTES_MAX, TARGET_DEPTH};
-use crate::shape::{Shape, check_interface};
+use crate::shape::{TargetShape, check_interface};
 use crate::state::State;
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_lightnvm::TargetId;
@@ -91,7 +91,7 @@ impl State {
             ..TargetInfo::default()
         };
         match self.requests.lane(lane).shape {
-            Shape::Blocks { block_bytes, block_count } => {
+            TargetShape::Blocks { block_bytes, block_count } => {
                 let target = self.target(lane).block().expect("its shape says so");
                 let zones = target.zones();
                 TargetInfo {
@@ -105,7 +105,7 @@ impl State {
                     ..info
                 }
             }
-            Shape::Zones(zones) => TargetInfo {
+            TargetShape::Zones(zones) => TargetInfo {
                 block_bytes: zones.block_bytes,
                 block_count: zones.block_count(),
                 zone_blocks: zones.zone_blocks,
@@ -114,8 +114,8 @@ impl State {
                 interface: OCSSD_INTERFACE_ZONES,
                 ..info
             },
-            Shape::Pages(_) => TargetInfo { interface: OCSSD_INTERFACE_PAGES, ..info },
-            Shape::Keys(_) => TargetInfo { interface: OCSSD_INTERFACE_KEYS, ..info },
+            TargetShape::Pages(_) => TargetInfo { interface: OCSSD_INTERFACE_PAGES, ..info },
+            TargetShape::Keys(_) => TargetInfo { interface: OCSSD_INTERFACE_KEYS, ..info },
         }
     }
 
@@ -157,7 +157,7 @@ impl State {
             Failure::invalid(sentence)
         })?;
         let is_new = lane == self.requests.lane_count();
-        self.requests.begin(lane, Shape::of(&target), lease, is_temporary);
+        self.requests.begin(lane, TargetShape::of(&target), lease, is_temporary);
         if is_new {
             let id = self.host.add(Box::new(target));
             assert_eq!(id, id_of(lane), "lanes and targets are counted alike");

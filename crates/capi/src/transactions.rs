@@ -8,7 +8,7 @@ use crate::boundary::{Memory, call, put, shared};
 use crate::failure::Failure;
 use crate::reply::{Owner, RequestEnded};
 use crate::request::{OCSSD_OP_WRITE, Request};
-use crate::shape::Shape;
+use crate::shape::TargetShape;
 use crate::state::State;
 use crate::status::errno_of;
 use crate::target::TargetHandle;
@@ -64,7 +64,7 @@ impl State {
 }
 
 /// A request that is part of a transaction.
-fn parts(request: &Request, shape: &Shape, transaction: u64) -> Result<Vec<Asked>, Failure> {
+fn parts(request: &Request, shape: &TargetShape, transaction: u64) -> Result<Vec<Asked>, Failure> {
     let end = match request.op {
         OCSSD_OP_WRITE if request.flags == 0 => {
             let written = Some((BlockTransaction(transaction), TransactionPart::Write));

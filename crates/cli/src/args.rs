@@ -31,7 +31,7 @@ use ocssd_export::reactor::{AddressRange, Endpoint};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::Severity;
 use ocssd_measure::profile::Cell;
-use ocssd_sim::part::Part;
+use ocssd_sim::part::PlanPart;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -494,7 +494,7 @@ pub struct SimulateArgs {
     /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc,
     /// write-next-unit, early-close, reset-failure, latency-spike, wear-out
     #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',')]
-    pub without: Vec<Part>,
+    pub without: Vec<PlanPart>,
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one
     #[arg(long, value_name = "FILE", requires = "seed")]
     pub trace: Option<PathBuf>,

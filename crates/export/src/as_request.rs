@@ -87,7 +87,7 @@ mod tests {
     use crate::job::{Done, JobOwner};
     use crate::memory_disk::MemoryDisks;
     use crate::model_targets::{keys, zones};
-    use crate::pool::Piece;
+    use crate::pool::PoolPiece;
     use crate::shares::{ClientId, Want};
     use ocssd_lightnvm::interface::key_value::{
         AbsentKey, Key, KvAnswer, KvOp, KvRefusal, KvReply, StoreCondition,
@@ -111,11 +111,11 @@ mod tests {
             Self { dispatcher, disks }
         }
 
-        fn piece(&mut self, bytes: usize) -> Piece {
+        fn piece(&mut self, bytes: usize) -> PoolPiece {
             self.dispatcher.pool.take(ClientId(0), bytes, Want::Share).expect("few are lent")
         }
 
-        fn filled(&mut self, content: &[u8]) -> Piece {
+        fn filled(&mut self, content: &[u8]) -> PoolPiece {
             let piece = self.piece(content.len());
             self.dispatcher.buffers.bytes_mut(piece.buffer, 0, content.len()).copy_from_slice(content);
             piece
@@ -128,7 +128,7 @@ mod tests {
             work: Work,
             block: u64,
             count: u32,
-            piece: Option<Piece>,
+            piece: Option<PoolPiece>,
         ) -> Done {
             let owner = JobOwner { connection: 0, generation: 0, request: 0 };
             self.dispatcher.give(Job { owner, export, work, block, count, piece, beside: Vec::new() });
@@ -146,7 +146,7 @@ mod tests {
             assert_eq!((self.dispatcher.open_jobs(), self.dispatcher.pool.lent()), (0, 0));
         }
 
-        fn ask(&mut self, op: KvOp, piece: Option<Piece>) -> (Status, KvReply, Option<Piece>) {
+        fn ask(&mut self, op: KvOp, piece: Option<PoolPiece>) -> (Status, KvReply, Option<PoolPiece>) {
             let done = self.run(KEYS, Work::KeyValue(op), 0, 0, piece);
             let Answer::KeyValue(reply) = done.answer else {
                 panic!("{:?} of a key-value target", done.answer)

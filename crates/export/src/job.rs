@@ -3,7 +3,7 @@
 //! Deliberately not here: requests of clients. One of those may be many jobs, or none.
 
 use crate::exports::ExportId;
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use crate::shares::ClientId;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
@@ -165,15 +165,15 @@ pub struct Job {
     /// How many, or descriptors of zones; 0 for a flush.
     pub count: u32,
     /// The payload; `Some` for reads, writes and reports, raw commands that move data, and operations that name a buffer.
-    pub piece: Option<Piece>,
+    pub piece: Option<PoolPiece>,
     /// More pieces that an operation names: they are the target's until the job ends.
-    pub beside: Vec<Piece>,
+    pub beside: Vec<PoolPiece>,
 }
 
 impl Job {
     /// A flush of an export that nobody owns yet: what jobs without blocks begin with.
     #[must_use]
-    pub const fn flush(export: ExportId, piece: Option<Piece>) -> Self {
+    pub const fn flush(export: ExportId, piece: Option<PoolPiece>) -> Self {
         let owner = JobOwner { connection: 0, generation: 0, request: 0 };
         Self { owner, export, work: Work::Flush, block: 0, count: 0, piece, beside: Vec::new() }
     }
@@ -226,7 +226,7 @@ pub struct Done {
 
 impl Done {
     /// The pieces of the job, which go back to the pool.
-    pub fn into_pieces(self) -> impl Iterator<Item = Piece> {
+    pub fn into_pieces(self) -> impl Iterator<Item = PoolPiece> {
         self.job.piece.into_iter().chain(self.job.beside)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::protocol::{Phase, Protocol, ProtocolError, Space};
 use crate::send_queue::SendQueue;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -60,13 +60,13 @@ impl MetricsPage {
 }
 
 impl Protocol for MetricsPage {
-    fn on_bytes(&mut self, bytes: &[u8], _: &mut Dispatcher) -> Result<usize, Rude> {
+    fn on_bytes(&mut self, bytes: &[u8], _: &mut Dispatcher) -> Result<usize, ProtocolError> {
         assert!(!self.is_answered, "nothing is read after the answer");
         self.head.extend_from_slice(bytes);
         if self.head.windows(HEAD_END.len()).any(|end| end == HEAD_END) {
             self.answer();
         } else if self.head.len() >= HEAD_BYTES_MAX {
-            return Err(Rude::oversized(format!(
+            return Err(ProtocolError::oversized(format!(
                 "expected an HTTP request of at most {HEAD_BYTES_MAX} bytes, found one without an end"
             )));
         }
@@ -122,7 +122,7 @@ mod tests {
     use crate::memory_disk::MemoryDisks;
 
     /// What a scraper is sent that sends this, in pieces of so many bytes.
-    fn scrape(request: &[u8], piece: usize) -> Result<String, Rude> {
+    fn scrape(request: &[u8], piece: usize) -> Result<String, ProtocolError> {
         let (mut dispatcher, _) = MemoryDisks::new(&[("", 8)], [1, 1, 1]);
         let page = Page::new(RefCell::new("ocssd_x 1\n".to_owned()));
         let mut session = MetricsPage::new(page);

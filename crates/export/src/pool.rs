@@ -10,14 +10,14 @@ use ocssd_lightnvm::{BufId, Buffers};
 
 /// A buffer on loan.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct PoolPiece {
     /// The buffer.
     pub buffer: BufId,
     class: usize,
     client: ClientId,
 }
 
-impl Piece {
+impl PoolPiece {
     /// Some of its bytes, as a target's request names them.
     #[must_use]
     pub const fn part(&self, first_byte: u32, bytes: u32) -> interface::Piece {
@@ -108,7 +108,7 @@ impl Pool {
     /// A piece for `bytes` bytes, at most [`WHOLE_BYTES_MAX`]: of the smallest size that holds them, or larger if the client
     /// has its share of those. `None` if it has its share of all.
     #[must_use]
-    pub fn take(&mut self, client: ClientId, bytes: usize, want: Want) -> Option<Piece> {
+    pub fn take(&mut self, client: ClientId, bytes: usize, want: Want) -> Option<PoolPiece> {
         assert!(bytes <= WHOLE_BYTES_MAX, "a piece of {bytes} bytes was asked for");
         let mut fitting = self.classes.iter_mut().enumerate().filter(|(_, class)| class.fits(bytes));
         let found = fitting.find_map(|(number, class)| {
@@ -117,7 +117,7 @@ impl Pool {
             }
             class.shares.take(client);
             let buffer = class.spare.pop().expect("there are as many as are not lent");
-            Some(Piece { buffer, class: number, client })
+            Some(PoolPiece { buffer, class: number, client })
         });
         if found.is_none() {
             let mut fitting = self.classes.iter().filter(|class| class.fits(bytes));
@@ -152,7 +152,7 @@ impl Pool {
 
     /// The piece comes back.
     #[allow(clippy::needless_pass_by_value, reason = "a piece that was given back is nobody's")]
-    pub fn give_back(&mut self, piece: Piece) {
+    pub fn give_back(&mut self, piece: PoolPiece) {
         let class = &mut self.classes[piece.class];
         class.shares.give_back(piece.client);
         class.spare.push(piece.buffer);
@@ -224,9 +224,9 @@ mod tests {
         let mut buffers = buffers();
         let supply = |count| Supply { count, reserve: count / 2, guarantee: 2 };
         let mut pool = Pool::with_supplies(&mut buffers, [supply(8), supply(8), supply(8)]);
-        let held: Vec<Piece> = std::iter::from_fn(|| pool.take(ONE, 512, Want::Share)).collect();
+        let held: Vec<PoolPiece> = std::iter::from_fn(|| pool.take(ONE, 512, Want::Share)).collect();
         assert_eq!(held.len(), 12, "of each size its two, and half of the common four");
-        let others: Vec<Piece> =
+        let others: Vec<PoolPiece> =
             std::iter::from_fn(|| pool.take(OTHER, PIECE_BYTES_MAX, Want::Share)).collect();
         assert!(others.len() >= 2, "{}", others.len());
         assert!(!pool.take_returned() && !pool.take_starved());

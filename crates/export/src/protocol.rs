@@ -13,14 +13,14 @@ pub const STAGING_BYTES: usize = 16 << 10;
 /// goes at once: last words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
-pub struct Rude {
+pub struct ProtocolError {
     /// How it is counted.
     pub reason: DropReason,
     /// What was expected, and what came.
     pub sentence: String,
 }
 
-impl Rude {
+impl ProtocolError {
     /// What came cannot be understood.
     #[must_use]
     pub fn garbage(sentence: impl Into<String>) -> Self {
@@ -68,8 +68,8 @@ pub trait Protocol {
     /// be given again after [`Protocol::go_on`] or [`Protocol::on_done`].
     ///
     /// # Errors
-    /// [`Rude`] if the connection must end at once.
-    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude>;
+    /// [`ProtocolError`] if the connection must end at once.
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, ProtocolError>;
 
     /// Where payload that comes next belongs; the transport may receive it there, and then says so by [`Self::on_payload`].
     fn payload_space(&self) -> Option<Space>;
@@ -94,8 +94,8 @@ pub trait Protocol {
     /// somebody called it by [`Dispatcher::call`].
     ///
     /// # Errors
-    /// [`Rude`] if the connection must end at once.
-    fn judge(&mut self, _dispatcher: &mut Dispatcher) -> Result<(), Rude> {
+    /// [`ProtocolError`] if the connection must end at once.
+    fn judge(&mut self, _dispatcher: &mut Dispatcher) -> Result<(), ProtocolError> {
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, JobOwner, Work};
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use crate::raw_drive::{RawBusy, RawDrive};
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::Buffers;
@@ -25,7 +25,7 @@ pub struct RawJob {
     /// The addresses, if they are more than one.
     pub addresses: Vec<u64>,
     /// The data.
-    pub piece: Option<Piece>,
+    pub piece: Option<PoolPiece>,
     /// Bytes of it.
     pub bytes: usize,
 }

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: the socket. The transport asks for [`SendQueue::slices`], sends them, and says how much went.
 
-use crate::pool::{Piece, Pool};
+use crate::pool::{Pool, PoolPiece};
 use ocssd_lightnvm::Buffers;
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -13,7 +13,7 @@ enum Part {
     /// The next bytes of the text.
     Text(usize),
     /// Bytes of a piece, which comes back to the pool once they are sent.
-    Payload { piece: Piece, first: usize, count: usize },
+    Payload { piece: PoolPiece, first: usize, count: usize },
 }
 
 /// What waits to be sent.
@@ -46,7 +46,7 @@ impl SendQueue {
     }
 
     /// Adds `count` bytes of a piece from byte `first` on.
-    pub fn push_payload(&mut self, piece: Piece, first: usize, count: usize) {
+    pub fn push_payload(&mut self, piece: PoolPiece, first: usize, count: usize) {
         assert!(count > 0, "payload has bytes");
         self.parts.push_back(Part::Payload { piece, first, count });
     }

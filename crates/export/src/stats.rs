@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: what targets and drive count; they say it themselves.
 
-/// Why a connection ended other than by a farewell.
+/// Why a connection ended other than by a disconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// Bytes that are no request.

@@ -14,7 +14,7 @@
 use crate::chunks::ChunkRecord;
 use crate::drive::Flash;
 use crate::exec::SavedChunk;
-use crate::media::{Part, PartKind, Phase};
+use crate::media::{CommandPart, PartKind, Phase};
 use crate::store::StoreError;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::{ChunkId, ChunkState, Ppa};
@@ -46,7 +46,7 @@ impl Flash {
         self.advance(now);
         self.lost_pairs.clear();
         let mut report = PowerCutReport { commands: self.flow.in_flight(), ..PowerCutReport::default() };
-        let mut parts: Vec<Part> =
+        let mut parts: Vec<CommandPart> =
             self.media.parts().copied().filter(|part| part.kind != PartKind::Read).collect();
         // Later units of a chunk first, so that each cut only shortens.
         parts.sort_by_key(|part| (part.chunk, std::cmp::Reverse((part.cycles, part.first))));
@@ -70,7 +70,7 @@ impl Flash {
 
     fn undo_resets(
         &mut self,
-        parts: &[Part],
+        parts: &[CommandPart],
         prng: &mut Prng,
         report: &mut PowerCutReport,
     ) -> Result<(), StoreError> {
@@ -105,7 +105,7 @@ impl Flash {
 
     fn undo_program(
         &mut self,
-        part: &Part,
+        part: &CommandPart,
         prng: &mut Prng,
         report: &mut PowerCutReport,
     ) -> Result<(), StoreError> {
@@ -155,7 +155,7 @@ impl Flash {
     /// The unit before a torn one is lost with it, if it was on media.
     fn lose_pair(
         &mut self,
-        torn: &Part,
+        torn: &CommandPart,
         prng: &mut Prng,
         report: &mut PowerCutReport,
     ) -> Result<(), StoreError> {
@@ -173,7 +173,7 @@ impl Flash {
     }
 
     /// A prefix of the unit's pages can be read, the rest cannot: pages fail from the first unfinished one on.
-    fn tear(&mut self, part: &Part, prng: &mut Prng) -> Result<(), StoreError> {
+    fn tear(&mut self, part: &CommandPart, prng: &mut Prng) -> Result<(), StoreError> {
         let page = self.config.media.sectors_per_page;
         let pages = part.count.div_ceil(page);
         let survive = u32::try_from(prng.below(u64::from(pages) + 1)).expect("fewer pages than 2^32");

@@ -3,11 +3,11 @@
 //! The set may be all units, one group's, or one unit; `width` says how many chunks are written at a time. Positions take
 //! turns, so that units are striped over chunks; a position that is busy, or finds no chunk, is passed over. A chunk is
 //! opened when its turn comes. A write that the media failed leaves a hole: what it carried goes to the next place, like
-//! any other. What landed is held until it can be read (MW_CUNITS). Deliberately not here: which chunks are free
+//! any other. What was programmed is held until it can be read (MW_CUNITS). Deliberately not here: which chunks are free
 //! (`chunk_pool`), data, commands.
 
+use crate::instance_geometry::{ChunkIndex, UnitIndex};
 use crate::open_chunk::OpenChunk;
-use crate::place::{ChunkIndex, UnitIndex};
 use crate::position_set::PositionSet;
 use ocssd_base::usize_of;
 
@@ -35,7 +35,7 @@ pub struct Append {
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landing<T> {
+pub enum ProgramOutcome<T> {
     /// It is on media; the owner keeps this until it can be read.
     Written(T),
     /// It is not, and the chunk goes on behind it (write next unit).
@@ -224,8 +224,8 @@ impl<T: Copy> AppendPoint<T> {
     ///
     /// # Panics
     /// If it was not given out, or ended before.
-    pub fn landed(&mut self, at: Append, landing: Landing<T>, events: &mut Vec<AppendEvent<T>>) {
-        assert!(self.in_flight > 0, "a write landed that was not given out");
+    pub fn programmed(&mut self, at: Append, outcome: ProgramOutcome<T>, events: &mut Vec<AppendEvent<T>>) {
+        assert!(self.in_flight > 0, "a write was programmed that was not given out");
         self.in_flight -= 1;
         let config = self.config;
         let position = self.position_of(at.chunk);
@@ -233,8 +233,8 @@ impl<T: Copy> AppendPoint<T> {
             Some(position) => self.positions[position].as_mut(),
             None => self.ending.iter_mut().find(|open| open.chunk == at.chunk),
         };
-        let open = open.expect("a write landed in a chunk that is not open");
-        open.land(&config, at.sector, landing, events);
+        let open = open.expect("a write was programmed in a chunk that is not open");
+        open.programmed(&config, at.sector, outcome, events);
         let is_closed = open.is_closed;
         match position {
             Some(position) if is_closed => self.end_at(position),
@@ -258,7 +258,7 @@ impl<T: Copy> AppendPoint<T> {
         self.find(chunk).is_some()
     }
 
-    /// What landed at a sector that cannot be read yet, and which of its sectors that is.
+    /// What was programmed at a sector that cannot be read yet, and which of its sectors that is.
     #[must_use]
     pub fn held(&self, at: Append) -> Option<(T, u32)> {
         self.find(at.chunk)?.held_at(at.sector)
@@ -310,7 +310,7 @@ impl<T: Copy> AppendPoint<T> {
         for open in self.chunks() {
             assert!(
                 open.acknowledged <= open.pointer,
-                "chunk {} landed more than it was given",
+                "chunk {} was programmed more than it was given",
                 open.chunk.0
             );
             assert!(
@@ -342,14 +342,14 @@ mod tests {
     /// What a naive owner knows of a chunk: every write, and how it ended.
     #[derive(Default)]
     struct Model {
-        writes: BTreeMap<u32, Option<Landing<u64>>>,
+        writes: BTreeMap<u32, Option<ProgramOutcome<u64>>>,
         is_closed: bool,
     }
 
     impl Model {
         /// Sectors from the start all of whose writes are over.
         fn done(&self) -> u32 {
-            let over = self.writes.values().take_while(|landing| landing.is_some()).count();
+            let over = self.writes.values().take_while(|outcome| outcome.is_some()).count();
             u32::try_from(over).expect("small") * UNIT
         }
 
@@ -359,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A random owner: writes land in any order, fail, close chunks; chunks run out now and then.
+    /// A random owner: writes are programmed in any order, fail, close chunks; chunks run out now and then.
     #[test]
     fn places_are_in_order_striped_and_readable_as_a_naive_model_says() {
         for seed in 0..200 {
@@ -392,7 +392,7 @@ mod tests {
                     let before = u32::try_from(model.writes.len()).expect("small");
                     assert_eq!(place.sector, before * UNIT, "a chunk is written in order");
                     model.writes.insert(place.sector, None);
-                    let open = model.writes.values().filter(|landing| landing.is_none()).count();
+                    let open = model.writes.values().filter(|outcome| outcome.is_none()).count();
                     assert!(open <= usize_of(depth), "{open} writes to a chunk");
                     flying.push(place);
                 }
@@ -400,7 +400,7 @@ mod tests {
                 let at =
                     usize::try_from(prng.below(u64::try_from(flying.len()).expect("small"))).expect("small");
                 let place = flying.swap_remove(at);
-                land(prng, &mut point, (&mut chunks, &mut readable), place, &mut tokens);
+                programmed(prng, &mut point, (&mut chunks, &mut readable), place, &mut tokens);
             }
             point.check();
             let taking = chunks.values().filter(|one| !one.is_closed && one.writes.len() < 6).count();
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    fn land(
+    fn programmed(
         prng: &mut Prng,
         point: &mut AppendPoint<u64>,
         (chunks, readable): (&mut BTreeMap<ChunkIndex, Model>, &mut BTreeSet<u64>),
@@ -418,16 +418,16 @@ mod tests {
     ) {
         *tokens += 1;
         let model = chunks.get_mut(&place.chunk).expect("it was opened");
-        let landing = match prng.below(12) {
-            0 => Landing::Lost,
-            1 => Landing::Closed,
-            _ if model.is_closed => Landing::Closed,
-            _ => Landing::Written(*tokens),
+        let outcome = match prng.below(12) {
+            0 => ProgramOutcome::Lost,
+            1 => ProgramOutcome::Closed,
+            _ if model.is_closed => ProgramOutcome::Closed,
+            _ => ProgramOutcome::Written(*tokens),
         };
-        model.writes.insert(place.sector, Some(landing));
-        model.is_closed |= landing == Landing::Closed;
+        model.writes.insert(place.sector, Some(outcome));
+        model.is_closed |= outcome == ProgramOutcome::Closed;
         let mut events = Vec::new();
-        point.landed(place, landing, &mut events);
+        point.programmed(place, outcome, &mut events);
         for event in events {
             match event {
                 AppendEvent::Readable(token) => assert!(readable.insert(token), "told twice"),
@@ -447,8 +447,8 @@ mod tests {
         mw_cunits: u32,
     ) {
         for (&chunk, model) in chunks {
-            for (&sector, landing) in &model.writes {
-                let Some(Landing::Written(token)) = landing else { continue };
+            for (&sector, outcome) in &model.writes {
+                let Some(ProgramOutcome::Written(token)) = outcome else { continue };
                 let can_read = sector + UNIT <= model.readable(mw_cunits);
                 assert_eq!(readable.contains(token), can_read, "sector {sector} of chunk {}", chunk.0);
                 let held = point.held(Append { chunk, sector: sector + 1 });
@@ -491,22 +491,22 @@ mod tests {
         assert_eq!(first, Append { chunk: ChunkIndex(1), sector: 0 });
         assert_eq!(point.next(UNIT, only_second), None);
         let mut events = Vec::new();
-        point.landed(first, Landing::Lost, &mut events);
+        point.programmed(first, ProgramOutcome::Lost, &mut events);
         let again = point.next(UNIT, only_second).expect("the chunk goes on");
         assert_eq!(again, Append { chunk: ChunkIndex(1), sector: UNIT });
-        point.landed(again, Landing::Closed, &mut events);
+        point.programmed(again, ProgramOutcome::Closed, &mut events);
         assert_eq!(events, [AppendEvent::Closed(ChunkIndex(1))]);
         assert!(!point.is_open() && point.room() == 0);
     }
 
     #[test]
-    fn a_drive_that_fails_leaves_what_landed_held() {
+    fn a_drive_that_fails_leaves_what_programmed_held() {
         let mut point = point(1, 1, 4, 2);
         let mut open = |_: &[UnitIndex]| Some(ChunkIndex(3));
         let places: Vec<Append> = (0..2).map(|_| point.next(UNIT, &mut open).expect("it is open")).collect();
         let mut events = Vec::new();
-        point.landed(places[0], Landing::Written(7), &mut events);
-        point.landed(places[1], Landing::Refused, &mut events);
+        point.programmed(places[0], ProgramOutcome::Written(7), &mut events);
+        point.programmed(places[1], ProgramOutcome::Refused, &mut events);
         assert_eq!(events, [], "nothing follows that would make it readable");
         assert_eq!(point.held(places[0]), Some((7, 0)));
         assert_eq!(point.next(UNIT, open), None);

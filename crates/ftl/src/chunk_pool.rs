@@ -4,7 +4,7 @@
 //! spreads and units fill alike. Groups are counted apart, because garbage collection that stays in a group needs chunks
 //! there. Deliberately not here: what is in a chunk, who may take the last ones.
 
-use crate::place::{ChunkIndex, Shape, UnitIndex};
+use crate::instance_geometry::{ChunkIndex, InstanceGeometry, UnitIndex};
 use std::collections::VecDeque;
 
 /// What a chunk is used for.
@@ -42,7 +42,7 @@ impl ChunkPool {
     /// # Panics
     /// If a unit has no group.
     #[must_use]
-    pub fn new(shape: &Shape, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
+    pub fn new(shape: &InstanceGeometry, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
         let units = shape.units();
         assert_eq!(u32::try_from(group_of.len()), Ok(units), "every unit is in a group");
         let groups = group_of.iter().max().map_or(0, |&last| last + 1);
@@ -229,9 +229,9 @@ mod tests {
     use ocssd_base::Prng;
     use ocssd_lightnvm::{Geometry, PuId};
 
-    fn shape() -> Shape {
+    fn shape() -> InstanceGeometry {
         let units: Vec<PuId> = (0..4).map(PuId).collect();
-        Shape::new(&Geometry::example(2, 2, 6, 8, 4), &units)
+        InstanceGeometry::new(&Geometry::example(2, 2, 6, 8, 4), &units)
     }
 
     const GROUPS: [u32; 4] = [0, 0, 1, 1];

@@ -1,10 +1,10 @@
 //! The first unit of every chunk in use: whose it is and of which generation (pblk's smeta).
 //!
 //! pblk wrote one smeta per line, on its first good chunk, and had to wait for it before data. Here every chunk says so
-//! itself: a chunk is written in order, so its head is durable before its data without waiting, and a line whose erase
-//! was cut short cannot be taken for a whole one. It fits the 16 bytes of a stamp: instance 6 bytes, the line's erases 2,
-//! stream 1, version 1, blocks of the instance 5, erases again 1 (their highest bits). Version 1 had 8 bytes of instance, 6
-//! of blocks and no erases; it is read as a line of no erases. The generation is the tag's block number. Deliberately not
+//! itself: a chunk is written in order, so its head is durable before its data without waiting, and a line whose reset
+//! was cut short cannot be taken for a whole one. It fits the 16 bytes of a stamp: instance 6 bytes, the line's resets 2,
+//! stream 1, version 1, blocks of the instance 5, resets again 1 (their highest bits). Version 1 had 8 bytes of instance, 6
+//! of blocks and no resets; it is read as a line of no resets. The generation is the tag's block number. Deliberately not
 //! here: where the lists of tags are.
 
 use crate::Stream;
@@ -15,10 +15,10 @@ use crate::tag::{BLOCK_MAX, Corrupt, Kind, SectorTag, Sequence};
 pub const HEAD_BYTES: usize = 16;
 /// The layout of what is on media; raised when an older reader would misread it.
 const VERSION: u8 = 2;
-/// The layout before, without erases.
-const VERSION_WITHOUT_ERASES: u8 = 1;
-/// Most erases a head can count; more stay at that (chosen: what is left of 16 bytes; NAND of one bit a cell bears 100 000).
-const ERASES_MAX: u32 = (1 << 24) - 1;
+/// The layout before, without resets.
+const VERSION_WITHOUT_RESETS: u8 = 1;
+/// Most resets a head can count; more stay at that (chosen: what is left of 16 bytes; NAND of one bit a cell bears 100 000).
+const RESETS_MAX: u32 = (1 << 24) - 1;
 
 /// The instance a chunk belongs to: drawn when the instance is made. 48 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,8 +49,8 @@ pub struct Head {
     pub line: LineSequence,
     /// Blocks of the instance: bad chunks found later must not change its size.
     pub blocks: u64,
-    /// How often the line was erased before.
-    pub erases: u32,
+    /// How often the line was reset before.
+    pub resets: u32,
 }
 
 impl Head {
@@ -66,13 +66,13 @@ impl Head {
     pub fn encode(&self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         assert!(self.blocks <= BLOCK_MAX, "an instance of {} blocks does not fit a head", self.blocks);
-        let erases = self.erases.min(ERASES_MAX).to_le_bytes();
+        let resets = self.resets.min(RESETS_MAX).to_le_bytes();
         bytes[..6].copy_from_slice(&self.instance.bits().to_le_bytes()[..6]);
-        bytes[6..8].copy_from_slice(&erases[..2]);
+        bytes[6..8].copy_from_slice(&resets[..2]);
         bytes[8] = self.stream.0;
         bytes[9] = VERSION;
         bytes[10..15].copy_from_slice(&self.blocks.to_le_bytes()[..5]);
-        bytes[15] = erases[2];
+        bytes[15] = resets[2];
         bytes
     }
 
@@ -83,19 +83,19 @@ impl Head {
     pub fn decode(tag: SectorTag, content: &[u8]) -> Result<Self, Corrupt> {
         let bytes: &[u8; HEAD_BYTES] =
             content.get(..HEAD_BYTES).and_then(|bytes| bytes.try_into().ok()).ok_or(Corrupt)?;
-        if tag.kind != Kind::Head || !matches!(bytes[9], VERSION | VERSION_WITHOUT_ERASES) {
+        if tag.kind != Kind::Head || !matches!(bytes[9], VERSION | VERSION_WITHOUT_RESETS) {
             return Err(Corrupt);
         }
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |high, &byte| high << 8 | u64::from(byte));
-        let has_erases = bytes[9] == VERSION;
-        let blocks = number(&bytes[10..if has_erases { 15 } else { 16 }]);
-        let erases = u32::from_le_bytes([bytes[6], bytes[7], bytes[15], 0]);
+        let has_resets = bytes[9] == VERSION;
+        let blocks = number(&bytes[10..if has_resets { 15 } else { 16 }]);
+        let resets = u32::from_le_bytes([bytes[6], bytes[7], bytes[15], 0]);
         Ok(Self {
             instance: InstanceId::new(number(&bytes[..6])),
             stream: Stream(bytes[8]),
             line: LineSequence(tag.block),
             blocks,
-            erases: if has_erases { erases } else { 0 },
+            resets: if has_resets { resets } else { 0 },
         })
     }
 }
@@ -111,7 +111,7 @@ mod tests {
             stream: Stream(3),
             line: LineSequence(1 << 33),
             blocks: BLOCK_MAX,
-            erases: 0x12_3456,
+            resets: 0x12_3456,
         };
         let bytes = head.encode();
         let tag = head.tag(Sequence(5));
@@ -121,12 +121,12 @@ mod tests {
         let mut other = bytes;
         other[9] = 3;
         assert_eq!(Head::decode(tag, &other), Err(Corrupt));
-        let worn = Head { erases: u32::MAX, ..head };
-        assert_eq!(Head::decode(tag, &worn.encode()), Ok(Head { erases: ERASES_MAX, ..head }));
+        let worn = Head { resets: u32::MAX, ..head };
+        assert_eq!(Head::decode(tag, &worn.encode()), Ok(Head { resets: RESETS_MAX, ..head }));
     }
 
     #[test]
-    fn a_head_of_the_version_before_is_read_as_one_without_erases() {
+    fn a_head_of_the_version_before_is_read_as_one_without_resets() {
         let tag = SectorTag { kind: Kind::Head, block: 9, sequence: Sequence(5) };
         let mut bytes = [0; HEAD_BYTES];
         bytes[..8].copy_from_slice(&0x1122_3344_5566_7788_u64.to_le_bytes());
@@ -135,6 +135,6 @@ mod tests {
         let instance = InstanceId::new(0x1122_3344_5566_7788);
         let (stream, line) = (Stream(2), LineSequence(9));
         assert_eq!(instance.bits(), 0x3344_5566_7788, "48 bits are kept");
-        assert_eq!(Head::decode(tag, &bytes), Ok(Head { instance, stream, line, blocks: 70_000, erases: 0 }));
+        assert_eq!(Head::decode(tag, &bytes), Ok(Head { instance, stream, line, blocks: 70_000, resets: 0 }));
     }
 }

@@ -16,7 +16,7 @@ mod table;
 use std::fmt;
 use std::ops::Range;
 
-use crate::Place;
+use crate::PhysicalAddress;
 use entry::Entry;
 pub use shard_size::ShardSize;
 use table::Table;
@@ -33,7 +33,7 @@ pub enum Mapped {
     /// In the write buffer, not yet on media or not yet to be read from there.
     Buffer(Slot),
     /// On media.
-    Media(Place),
+    Media(PhysicalAddress),
 }
 
 /// Why entries read from media cannot be the map's.
@@ -181,8 +181,8 @@ impl L2p {
     /// If a sector or a place is beyond those the map was made for.
     #[must_use]
     #[inline]
-    pub fn move_run(&mut self, lbas: &[u64], from: Place, to: Place) -> usize {
-        let end = |first: Place| first.0 + u64::try_from(lbas.len()).expect("an index");
+    pub fn move_run(&mut self, lbas: &[u64], from: PhysicalAddress, to: PhysicalAddress) -> usize {
+        let end = |first: PhysicalAddress| first.0 + u64::try_from(lbas.len()).expect("an index");
         assert!(
             end(from) <= self.places && end(to) <= self.places,
             "{from:?} or {to:?} and on leave the instance"
@@ -271,18 +271,18 @@ impl L2p {
 
     /// The logical sector that is at `place` on media. Cost: a pass over the map; for what happens seldom.
     #[must_use]
-    pub fn find(&self, place: Place) -> Option<u64> {
+    pub fn find(&self, place: PhysicalAddress) -> Option<u64> {
         let shards = (0..self.shard_count()).filter(|&shard| !self.shard_is_empty(shard));
         shards.flat_map(|shard| self.shard_sectors(shard)).find(|&lba| self.get(lba) == Mapped::Media(place))
     }
 
     /// Tells `each` every sector on media and its place, in order of sectors. Cost: a pass over the map.
-    pub fn for_each_media(&self, each: impl FnMut(u64, Place)) {
+    pub fn for_each_media(&self, each: impl FnMut(u64, PhysicalAddress)) {
         with_table!(&self.width, table => table.for_each_media(each));
     }
 
     /// Makes nowhere of every sector on media whose place `keeps` does not want. Cost: a pass over the map.
-    pub fn retain_media(&mut self, keeps: impl FnMut(Place) -> bool) {
+    pub fn retain_media(&mut self, keeps: impl FnMut(PhysicalAddress) -> bool) {
         with_table!(&mut self.width, table => table.retain_media(keeps));
     }
 
@@ -320,7 +320,7 @@ impl L2p {
         &self,
         first_lba: u64,
         out: &mut [u8],
-        mut resolve: impl FnMut(u64, Slot) -> Option<Place>,
+        mut resolve: impl FnMut(u64, Slot) -> Option<PhysicalAddress>,
     ) {
         let size = self.entry_size();
         assert!(out.len().is_multiple_of(size), "{} bytes are not whole entries of {size}", out.len());

@@ -10,13 +10,13 @@ mod chunk_pool;
 mod classify;
 mod flush_queue;
 mod head;
+mod instance_geometry;
 mod l2p;
 mod last_writes;
 mod lines;
 pub mod log;
 mod open_chunk;
 mod open_line;
-mod place;
 mod position_set;
 mod rate_limiter;
 mod reclaimer;
@@ -32,17 +32,17 @@ mod victim_index;
 mod wear;
 mod write_buffer;
 
-pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, Landing};
+pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, ProgramOutcome};
 pub use chunk_pool::{ChunkPool, ChunkUse};
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use flush_queue::{BarrierEnd, FlushQueue};
 pub use head::{HEAD_BYTES, Head, InstanceId};
+pub use instance_geometry::{ChunkIndex, InstanceGeometry, LineId, PhysicalAddress, UnitIndex};
 pub use l2p::{L2p, L2pError, Mapped, ShardSize, Slot};
 pub use last_writes::{LAST_WRITES_SHIFT_MAX, LastWrites};
 pub use lines::{Line, LineSequence, LineState, Lines};
 pub use open_chunk::OpenChunk;
-pub use open_line::{ChunkLayout, OpenLine, Piece, Turns, Write};
-pub use place::{ChunkIndex, LineId, Place, Shape, UnitIndex};
+pub use open_line::{ChunkLayout, LineContent, OpenLine, Turns, Write};
 pub use rate_limiter::{
     Admission, ContinuousGauges, ContinuousLimiter, ContinuousLimits, PblkGauges, PblkLimiter, PblkLimits,
     PblkState, RateLimiter, Situation,

@@ -1,12 +1,12 @@
 //! The lines of an instance: what each is used for, which of its chunks are bad, and which to write next.
 //!
-//! States: free (erased or not) -> open -> closed -> free again; bad when no chunk of it is left. The free line that was
-//! erased least is taken first, the one freed earlier among equals, so that wear spreads without moving cold data; for cold
+//! States: free (reset or not) -> open -> closed -> free again; bad when no chunk of it is left. The free line that was
+//! reset least is taken first, the one freed earlier among equals, so that wear spreads without moving cold data; for cold
 //! data a worn one can be taken. Deliberately not here: how far an open line is written (`open_line`), which sectors are
 //! valid (`valid_map`), moving cold data so that its lines wear too (`wear`).
 
 use crate::Stream;
-use crate::place::{LineId, Shape, UnitIndex};
+use crate::instance_geometry::{InstanceGeometry, LineId, UnitIndex};
 use crate::tag::Sequence;
 use ocssd_base::usize_of;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub enum LineState {
     /// For nothing.
     Free {
         /// Its good chunks are reset.
-        erased: bool,
+        was_reset: bool,
     },
     /// Its chunks are being reset.
     Erasing,
@@ -49,7 +49,7 @@ pub struct Line {
     /// Sectors that went to it, fill and metadata not counted.
     pub data_sectors: u64,
     /// How often it was reset by this instance, as far as that is known: see [`Lines::restore_free`].
-    pub erases: u32,
+    pub resets: u32,
     /// Chunks of it that can be written.
     pub good_chunks: u32,
     /// A head of it is written: it names the instance.
@@ -72,19 +72,19 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of a shape, all free and not erased. `is_bad` names the chunks that cannot be used.
+    /// The lines of a shape, all free and not reset. `is_bad` names the chunks that cannot be used.
     #[must_use]
-    pub fn new(shape: &Shape, is_bad: impl Fn(LineId, UnitIndex) -> bool) -> Self {
+    pub fn new(shape: &InstanceGeometry, is_bad: impl Fn(LineId, UnitIndex) -> bool) -> Self {
         let units = shape.units();
         let chunks = usize_of(shape.lines()) * usize_of(units);
         let fresh = Line {
-            state: LineState::Free { erased: false },
+            state: LineState::Free { was_reset: false },
             sequence: LineSequence(0),
             stream: Stream(0),
             readers: 0,
             opened_at: Sequence(0),
             data_sectors: 0,
-            erases: 0,
+            resets: 0,
             good_chunks: units,
             headed: false,
         };
@@ -116,16 +116,16 @@ impl Lines {
 
     fn list_free(&mut self, line: LineId) {
         self.freed += 1;
-        let Line { erases, good_chunks, .. } = self.lines[line.index()];
-        let listed = self.free.insert((erases, self.freed, line));
+        let Line { resets, good_chunks, .. } = self.lines[line.index()];
+        let listed = self.free.insert((resets, self.freed, line));
         assert!(listed, "line {} was free twice", line.0);
         self.free_chunks += good_chunks;
     }
 
     /// Its entry in the list of free lines, if it is there. Cost: a pass over lines as worn.
     fn listed(&self, line: LineId) -> Option<(u32, u64, LineId)> {
-        let erases = self.lines[line.index()].erases;
-        let as_worn = (erases, 0, LineId(0))..=(erases, u64::MAX, LineId(u32::MAX));
+        let resets = self.lines[line.index()].resets;
+        let as_worn = (resets, 0, LineId(0))..=(resets, u64::MAX, LineId(u32::MAX));
         self.free.range(as_worn).find(|entry| entry.2 == line).copied()
     }
 
@@ -185,7 +185,7 @@ impl Lines {
             return;
         }
         self.bad[word] |= bit;
-        // A line that was taken and waits to be erased is free, but not listed.
+        // A line that was taken and waits to be reset is free, but not listed.
         self.free_chunks -= u32::from(self.listed(line).is_some());
         let entry = &mut self.lines[line.index()];
         assert!(entry.good_chunks > 0, "line {} has fewer than no chunks", line.0);
@@ -196,7 +196,7 @@ impl Lines {
         }
     }
 
-    /// Takes the free line that was erased least. It must then be erased, if it is not, or opened.
+    /// Takes the free line that was reset least. It must then be reset, if it is not, or opened.
     pub fn take_free(&mut self) -> Option<LineId> {
         let (_, _, line) = self.free.pop_first()?;
         assert!(
@@ -210,27 +210,27 @@ impl Lines {
     /// Takes a free line for data that will stay: the most worn one below the most worn of all lines, whose wear grows only
     /// when every free line is as worn. Cost: a pass over the lines.
     pub fn take_free_worn(&mut self) -> Option<LineId> {
-        let most = self.most_erases();
+        let most = self.most_resets();
         let worn = self.free.range(..(most, 0, LineId(0))).next_back().copied();
         let Some(entry) = worn else { return self.take_free() };
         let known = self.free.remove(&entry);
-        assert!(known && entry.0 < most, "a line of {} erases of {most} is not listed", entry.0);
+        assert!(known && entry.0 < most, "a line of {} resets of {most} is not listed", entry.0);
         self.free_chunks -= self.lines[entry.2.index()].good_chunks;
         Some(entry.2)
     }
 
-    /// Erases of the most worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
+    /// Resets of the most worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
     #[must_use]
-    pub fn most_erases(&self) -> u32 {
+    pub fn most_resets(&self) -> u32 {
         let usable = self.lines.iter().filter(|line| line.state != LineState::Bad);
-        usable.map(|line| line.erases).max().unwrap_or(0)
+        usable.map(|line| line.resets).max().unwrap_or(0)
     }
 
-    /// Erases of the least worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
+    /// Resets of the least worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
     #[must_use]
-    pub fn least_erases(&self) -> u32 {
+    pub fn least_resets(&self) -> u32 {
         let usable = self.lines.iter().filter(|line| line.state != LineState::Bad);
-        usable.map(|line| line.erases).min().unwrap_or(0)
+        usable.map(|line| line.resets).min().unwrap_or(0)
     }
 
     /// The resets of a taken or closed line begin.
@@ -247,30 +247,30 @@ impl Lines {
     }
 
     /// The resets of a line are done: it is free, or bad if no chunk is left.
-    pub fn erased(&mut self, line: LineId) {
+    pub fn was_reset(&mut self, line: LineId) {
         let entry = &mut self.lines[line.index()];
         assert_eq!(entry.state, LineState::Erasing, "line {} was not being reset", line.0);
-        entry.erases += 1;
+        entry.resets += 1;
         entry.sequence = LineSequence(0);
         entry.data_sectors = 0;
         entry.headed = false;
         if entry.good_chunks == 0 {
             entry.state = LineState::Bad;
         } else {
-            entry.state = LineState::Free { erased: true };
+            entry.state = LineState::Free { was_reset: true };
             self.list_free(line);
         }
     }
 
-    /// Opens a taken, erased line for a stream.
+    /// Opens a taken, reset line for a stream.
     pub fn open(&mut self, line: LineId, stream: Stream, newest: Sequence) -> LineSequence {
         let sequence = self.next_sequence;
         self.next_sequence.0 += 1;
         let entry = &mut self.lines[line.index()];
         assert_eq!(
             entry.state,
-            LineState::Free { erased: true },
-            "line {} is opened before it is erased",
+            LineState::Free { was_reset: true },
+            "line {} is opened before it is reset",
             line.0
         );
         entry.state = LineState::Open;
@@ -346,18 +346,18 @@ impl Lines {
         self.lines[line.index()] = Line { good_chunks, ..found };
     }
 
-    /// What was found at mount of a free line: whether it is erased, and how often it was, as far as that is known. Among
+    /// What was found at mount of a free line: whether it is reset, and how often it was, as far as that is known. Among
     /// lines as worn its place stays.
     ///
     /// # Panics
     /// If the line is not free.
-    pub fn restore_free(&mut self, line: LineId, erased: bool, erases: u32) {
+    pub fn restore_free(&mut self, line: LineId, was_reset: bool, resets: u32) {
         let entry @ (_, freed, _) = self.listed(line).expect("a free line is listed");
         let found = &mut self.lines[line.index()];
         assert!(matches!(found.state, LineState::Free { .. }), "line {} is {:?}", line.0, found.state);
-        found.state = LineState::Free { erased };
-        found.erases = erases;
-        let moved = self.free.remove(&entry) && self.free.insert((erases, freed, line));
+        found.state = LineState::Free { was_reset };
+        found.resets = resets;
+        let moved = self.free.remove(&entry) && self.free.insert((resets, freed, line));
         assert!(moved, "free line {} was listed twice", line.0);
     }
 
@@ -366,7 +366,7 @@ impl Lines {
         self.next_sequence = self.next_sequence.max(LineSequence(used.0 + 1));
     }
 
-    /// Asserts that the list of free lines agrees with the states; `taken` free lines wait to be erased.
+    /// Asserts that the list of free lines agrees with the states; `taken` free lines wait to be reset.
     pub fn check(&self, taken: usize) {
         let free = self.lines.iter().filter(|line| matches!(line.state, LineState::Free { .. })).count();
         assert_eq!(free, self.free.len() + taken, "free lines and their list disagree");

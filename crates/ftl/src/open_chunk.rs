@@ -2,8 +2,8 @@
 //!
 //! Deliberately not here: which chunk is written next (`append_point`), data, commands.
 
-use crate::append_point::{Append, AppendConfig, AppendEvent, Landing};
-use crate::place::ChunkIndex;
+use crate::append_point::{Append, AppendConfig, AppendEvent, ProgramOutcome};
+use crate::instance_geometry::ChunkIndex;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ struct InFlight<T> {
     end: u32,
     sector: u32,
     /// `None` while it is in flight.
-    landing: Option<Landing<T>>,
+    outcome: Option<ProgramOutcome<T>>,
 }
 
 /// A chunk that is being written: places given out in order, writes that end in any, and what cannot be read yet.
@@ -31,7 +31,7 @@ pub struct OpenChunk<T> {
     pub(crate) is_refused: bool,
     /// Writes given out, in order, from the oldest that is in flight on.
     writes: VecDeque<InFlight<T>>,
-    /// What landed and cannot be read yet, with where it begins and ends.
+    /// What was programmed and cannot be read yet, with where it begins and ends.
     held: VecDeque<(u32, u32, T)>,
 }
 
@@ -65,7 +65,7 @@ impl<T: Copy> OpenChunk<T> {
     /// Writes in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.writes.iter().filter(|write| write.landing.is_none()).count()
+        self.writes.iter().filter(|write| write.outcome.is_none()).count()
     }
 
     /// True if more may be written to it: neither the drive closed it, nor failed under a write to it.
@@ -80,10 +80,10 @@ impl<T: Copy> OpenChunk<T> {
         !self.takes_more(config) && self.writes.is_empty()
     }
 
-    /// True if something landed that cannot be read yet.
+    /// True if something was programmed that cannot be read yet.
     #[must_use]
     pub fn is_holding(&self) -> bool {
-        !self.held.is_empty() || self.writes.iter().any(|write| write.landing.is_some())
+        !self.held.is_empty() || self.writes.iter().any(|write| write.outcome.is_some())
     }
 
     /// True if the drive did not fail under a write to it, and nothing to it is in flight.
@@ -91,11 +91,11 @@ impl<T: Copy> OpenChunk<T> {
         self.writes.is_empty() && !self.is_refused
     }
 
-    /// What landed at a sector that cannot be read yet, and which of its sectors that is.
+    /// What was programmed at a sector that cannot be read yet, and which of its sectors that is.
     pub(crate) fn held_at(&self, sector: u32) -> Option<(T, u32)> {
         let held = self.held.iter().copied();
-        let behind = self.writes.iter().filter_map(|write| match write.landing {
-            Some(Landing::Written(what)) => Some((write.sector, write.end, what)),
+        let behind = self.writes.iter().filter_map(|write| match write.outcome {
+            Some(ProgramOutcome::Written(what)) => Some((write.sector, write.end, what)),
             _ => None,
         });
         let (start, _, what) = held.chain(behind).find(|&(start, end, _)| (start..end).contains(&sector))?;
@@ -110,7 +110,7 @@ impl<T: Copy> OpenChunk<T> {
         let place = Append { chunk: self.chunk, sector: self.pointer };
         self.pointer += sectors;
         assert!(self.pointer <= config.chunk_sectors, "a chunk is written beyond its end");
-        self.writes.push_back(InFlight { sector: place.sector, end: self.pointer, landing: None });
+        self.writes.push_back(InFlight { sector: place.sector, end: self.pointer, outcome: None });
         place
     }
 
@@ -118,23 +118,23 @@ impl<T: Copy> OpenChunk<T> {
     ///
     /// # Panics
     /// If it was not given out, or ended before.
-    pub fn land(
+    pub fn programmed(
         &mut self,
         config: &AppendConfig,
         sector: u32,
-        landing: Landing<T>,
+        outcome: ProgramOutcome<T>,
         events: &mut Vec<AppendEvent<T>>,
     ) {
-        let write = self.writes.iter_mut().find(|write| write.sector == sector && write.landing.is_none());
-        write.expect("a write ends once").landing = Some(landing);
-        self.is_closed |= matches!(landing, Landing::Closed);
-        while let Some(write) = self.writes.pop_front_if(|write| write.landing.is_some()) {
+        let write = self.writes.iter_mut().find(|write| write.sector == sector && write.outcome.is_none());
+        write.expect("a write ends once").outcome = Some(outcome);
+        self.is_closed |= matches!(outcome, ProgramOutcome::Closed);
+        while let Some(write) = self.writes.pop_front_if(|write| write.outcome.is_some()) {
             assert!(write.end > self.acknowledged, "writes to a chunk are out of order");
-            self.is_refused |= matches!(write.landing, Some(Landing::Refused));
+            self.is_refused |= matches!(write.outcome, Some(ProgramOutcome::Refused));
             if !self.is_refused {
                 self.acknowledged = write.end;
             }
-            if let Some(Landing::Written(what)) = write.landing {
+            if let Some(ProgramOutcome::Written(what)) = write.outcome {
                 self.held.push_back((write.sector, write.end, what));
             }
         }

@@ -6,7 +6,7 @@
 //! time: a group of them is filled before the next begins (FAST'17 section 5.3, "active write PUs"). Deliberately not here:
 //! commands, data.
 
-use crate::place::{LineId, UnitIndex};
+use crate::instance_geometry::{LineId, UnitIndex};
 use crate::tag::SectorTag;
 use crate::tail::ENTRY_BYTES;
 use crate::write_buffer::BufferUnitId;
@@ -70,13 +70,13 @@ pub struct Turns {
 
 /// What a unit's next write is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum LineContent {
     /// The chunk's head.
     Head,
     /// Data.
     Data,
     /// What is left before the tail, and too little for data.
-    Fill,
+    Padding,
     /// The chunk's tail.
     Tail,
 }
@@ -89,7 +89,7 @@ pub struct Write {
     /// From which sector of its chunk.
     pub sector: u32,
     /// What.
-    pub piece: Piece,
+    pub piece: LineContent,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -252,7 +252,7 @@ impl OpenLine {
             assert!(self.turns.strict, "a busy unit waits only in strict order");
             return None;
         }
-        let piece = if chunk.pointer == 0 || chunk.headless { Piece::Head } else { Piece::Data };
+        let piece = if chunk.pointer == 0 || chunk.headless { LineContent::Head } else { LineContent::Data };
         Some(Write { unit, sector: chunk.pointer, piece })
     }
 
@@ -263,15 +263,16 @@ impl OpenLine {
         let unit = *self.tails.front()?;
         let chunk = &self.chunks[unit.index()];
         let tags = (!chunk.resumed).then_some(chunk.tags.as_slice());
-        let piece = if chunk.pointer < self.layout.data_end() { Piece::Fill } else { Piece::Tail };
+        let piece =
+            if chunk.pointer < self.layout.data_end() { LineContent::Padding } else { LineContent::Tail };
         Some((Write { unit, sector: chunk.pointer, piece }, tags))
     }
 
     /// A write was given out, with the tags of its sectors (none for a tail).
     pub fn issued(&mut self, write: Write, sectors: u32, tags: &[u8]) {
         let queue = match write.piece {
-            Piece::Fill | Piece::Tail => &mut self.tails,
-            Piece::Head | Piece::Data => &mut self.waiting,
+            LineContent::Padding | LineContent::Tail => &mut self.tails,
+            LineContent::Head | LineContent::Data => &mut self.waiting,
         };
         assert_eq!(queue.pop_front(), Some(write.unit), "a unit was written out of turn");
         let (turns, layout) = (self.turns, self.layout);
@@ -282,7 +283,7 @@ impl OpenLine {
         assert!(chunk.pointer <= layout.sectors, "a chunk is written beyond its end");
         chunk.in_flight += 1;
         self.in_flight += 1;
-        if write.piece == Piece::Tail {
+        if write.piece == LineContent::Tail {
             return;
         }
         if layout.tail > 0 && !chunk.resumed {
@@ -292,16 +293,16 @@ impl OpenLine {
             }
             chunk.tags.extend_from_slice(tags);
         }
-        chunk.headless &= write.piece != Piece::Head;
+        chunk.headless &= write.piece != LineContent::Head;
         let left = layout.data_left(chunk.pointer);
         let takes_more = left > 0;
         let may_wait = turns.strict || chunk.in_flight < turns.depth;
         match write.piece {
             // In strict order the heads of all units go first: data behind each would wait for one head after the other.
-            Piece::Head if takes_more && turns.strict => self.waiting.push_back(write.unit),
+            LineContent::Head if takes_more && turns.strict => self.waiting.push_back(write.unit),
             // The data that the head was written for follows on the same unit.
-            Piece::Head if takes_more && may_wait => self.waiting.push_front(write.unit),
-            Piece::Data if takes_more && may_wait => self.waiting.push_back(write.unit),
+            LineContent::Head if takes_more && may_wait => self.waiting.push_front(write.unit),
+            LineContent::Data if takes_more && may_wait => self.waiting.push_back(write.unit),
             _ => {}
         }
         // A second head takes room as well, and what is no whole batch any more cannot be used.
@@ -324,11 +325,11 @@ impl OpenLine {
         readable: impl FnMut(BufferUnitId),
     ) {
         let chunk = &mut self.chunks[write.unit.index()];
-        chunk.headed |= write.piece == Piece::Head;
+        chunk.headed |= write.piece == LineContent::Head;
         if let Some(buffer_unit) = buffer_unit {
             chunk.unreadable.push_back((write.sector, write.sector + sectors, buffer_unit));
         }
-        self.landed(write.unit, write.sector + sectors, readable);
+        self.programmed(write.unit, write.sector + sectors, readable);
     }
 
     /// The media failed a write. With `closed` the chunk takes no more; else its pointer moved past the write.
@@ -336,7 +337,7 @@ impl OpenLine {
         let left = self.data_left(write.unit);
         let (from, end) = (usize_of(write.sector), usize_of(write.sector + sectors));
         let chunk = &mut self.chunks[write.unit.index()];
-        chunk.headless |= write.piece == Piece::Head;
+        chunk.headless |= write.piece == LineContent::Head;
         if let Some(tags) = chunk.tags.get_mut(from * ENTRY_BYTES..end * ENTRY_BYTES) {
             for tag in tags.chunks_exact_mut(ENTRY_BYTES) {
                 tag.copy_from_slice(&SectorTag::PAD.to_list_entry());
@@ -353,7 +354,7 @@ impl OpenLine {
                 self.active -= 1;
             }
         }
-        self.landed(write.unit, write.sector + sectors, readable);
+        self.programmed(write.unit, write.sector + sectors, readable);
         self.activate();
     }
 
@@ -369,7 +370,7 @@ impl OpenLine {
     }
 
     /// A write to `unit` is over, whichever way.
-    fn landed(&mut self, unit: UnitIndex, end: u32, mut readable: impl FnMut(BufferUnitId)) {
+    fn programmed(&mut self, unit: UnitIndex, end: u32, mut readable: impl FnMut(BufferUnitId)) {
         let (layout, turns) = (self.layout, self.turns);
         let chunk = &mut self.chunks[unit.index()];
         assert!(chunk.in_flight > 0, "a write to unit {} ended twice", unit.0);
@@ -403,8 +404,8 @@ impl OpenLine {
         if chunk.closed_early { self.layout.sectors } else { self.layout.readable(chunk.acknowledged) }
     }
 
-    /// The buffer unit that landed at a sector which cannot be read yet, and which of its sectors that is; none of sectors that can
-    /// be read or did not land. Cost: a pass over the buffer units of the read window.
+    /// The buffer unit that was programmed at a sector which cannot be read yet, and which of its sectors that is; none of sectors
+    /// that can be read or were not programmed. Cost: a pass over the buffer units of the read window.
     #[must_use]
     pub fn unreadable(&self, unit: UnitIndex, sector: u32) -> Option<(BufferUnitId, u32)> {
         let waiting = &self.chunks[unit.index()].unreadable;

@@ -5,7 +5,7 @@
 //! its start metadata in one chunk can have that chunk reset first and alone. Deliberately not here: which lines are empty,
 //! who reads them and when there is room for a command (the owner judges), the queue of barriers (`flush_queue`), commands.
 
-use crate::place::{LineId, UnitIndex};
+use crate::instance_geometry::{LineId, UnitIndex};
 use crate::tag::Sequence;
 use ocssd_base::usize_of;
 use std::collections::{BTreeMap, VecDeque};

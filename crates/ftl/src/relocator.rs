@@ -5,7 +5,7 @@
 //! room. A line that waits too long is begun again. Deliberately not here: which line is worth emptying (`victim`), what is
 //! live in it, where it goes and when that is durable (the owner judges), commands, resetting the line (`reclaimer`).
 
-use crate::place::LineId;
+use crate::instance_geometry::LineId;
 use crate::stripe_order::ReadPosition;
 use ocssd_lightnvm::BufId;
 use std::collections::VecDeque;
@@ -236,7 +236,7 @@ impl<T> Relocator<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::UnitIndex;
+    use crate::instance_geometry::UnitIndex;
     use crate::stripe_order::StripeOrder;
     use ocssd_base::Prng;
     use std::collections::BTreeMap;

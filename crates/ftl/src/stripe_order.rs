@@ -4,7 +4,7 @@
 //! the order in which it was written, what moves also keeps its order. Deliberately not here: which sectors of a piece are
 //! valid (`ValidMap`), and how reads are sent (the owner).
 
-use crate::place::UnitIndex;
+use crate::instance_geometry::UnitIndex;
 use ocssd_base::usize_of;
 
 /// How far reading a line came. It only grows; what it means, [`StripeOrder`] knows.

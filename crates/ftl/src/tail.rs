@@ -26,7 +26,7 @@ pub fn tail_sectors(sectors_per_chunk: u32, unit: u32, sector_bytes: u32) -> u32
     if sectors * PART_MAX > sectors_per_chunk || sectors > VECTOR_MAX { 0 } else { sectors }
 }
 
-/// Of a chunk's tail, the sectors that its list takes; behind them there is nothing but fill.
+/// Of a chunk's tail, the sectors that its list takes; behind them there is nothing but padding.
 #[must_use]
 pub fn list_sectors(sectors_per_chunk: u32, sector_bytes: u32) -> u32 {
     let bytes = HEADER_BYTES + usize_of(sectors_per_chunk) * ENTRY_BYTES;

@@ -12,7 +12,7 @@ use std::fmt;
 
 use ocssd_base::Divisor;
 
-use crate::{LineId, Place, Shape};
+use crate::{InstanceGeometry, LineId, PhysicalAddress};
 
 /// Places in a word of the map.
 const WORD: u64 = 64;
@@ -81,14 +81,14 @@ fn index(number: u64) -> usize {
 impl ValidMap {
     /// A map of an instance without anything valid.
     #[must_use]
-    pub fn new(shape: &Shape) -> Self {
+    pub fn new(shape: &InstanceGeometry) -> Self {
         Self::of(u64::from(shape.lines()), shape.sectors_per_line())
     }
 
     /// The same counted by chunks instead of lines, for who empties single chunks: what this part calls a line is then a
     /// chunk ([`crate::ChunkIndex`]) of the shape.
     #[must_use]
-    pub fn by_chunks(shape: &Shape) -> Self {
+    pub fn by_chunks(shape: &InstanceGeometry) -> Self {
         Self::of(u64::from(shape.chunks()), u64::from(shape.sectors_per_chunk()))
     }
 
@@ -107,7 +107,7 @@ impl ValidMap {
 
     /// Line, index of the word and bit in it. Cost: a multiplication.
     #[inline]
-    fn locate(&self, place: Place) -> (usize, usize, u64) {
+    fn locate(&self, place: PhysicalAddress) -> (usize, usize, u64) {
         let (line, sector) = self.per_line.div_rem(place.0);
         let line = index(line);
         assert!(line < self.counts.len(), "{place:?} is beyond the {} lines", self.counts.len());
@@ -117,7 +117,7 @@ impl ValidMap {
     /// Whether a place is valid. Cost: one cache miss.
     #[must_use]
     #[inline]
-    pub fn is_valid(&self, place: Place) -> bool {
+    pub fn is_valid(&self, place: PhysicalAddress) -> bool {
         let (_, word, bit) = self.locate(place);
         self.words[word] & bit != 0
     }
@@ -128,7 +128,7 @@ impl ValidMap {
     /// If the run leaves its line.
     #[must_use]
     #[inline]
-    pub fn is_valid_run(&self, first: Place, count: u64) -> bool {
+    pub fn is_valid_run(&self, first: PhysicalAddress, count: u64) -> bool {
         let (line, start) = self.per_line.div_rem(first.0);
         assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
         let (row, end) = (index(line) * self.words_per_line, start + count);
@@ -147,7 +147,7 @@ impl ValidMap {
     /// Brings the bits of places into the cache, for whoever changes them next: asked together their misses overlap, one
     /// after the other each is waited for.
     #[inline]
-    pub fn fetch(&self, mut places: impl Iterator<Item = Place>) {
+    pub fn fetch(&self, mut places: impl Iterator<Item = PhysicalAddress>) {
         let mut wanted = [0; FETCHED_AT_ONCE];
         loop {
             let mut count = 0;
@@ -170,7 +170,7 @@ impl ValidMap {
     /// # Panics
     /// If it was.
     #[inline]
-    pub fn set(&mut self, place: Place) {
+    pub fn set(&mut self, place: PhysicalAddress) {
         let (line, word, bit) = self.locate(place);
         assert!(self.words[word] & bit == 0, "{place:?} is valid already");
         self.words[word] |= bit;
@@ -186,7 +186,7 @@ impl ValidMap {
     ///
     /// # Panics
     /// If one was, or if the run leaves its line.
-    pub fn set_run(&mut self, first: Place, count: u64) {
+    pub fn set_run(&mut self, first: PhysicalAddress, count: u64) {
         assert!(count > 0, "a run of nothing at {first:?}");
         let (line, start) = self.per_line.div_rem(first.0);
         assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
@@ -209,7 +209,7 @@ impl ValidMap {
     /// # Panics
     /// As [`Self::clear_run`].
     #[inline]
-    pub fn clear(&mut self, place: Place, now_seq: u64) -> LineId {
+    pub fn clear(&mut self, place: PhysicalAddress, now_seq: u64) -> LineId {
         self.clear_run(place, 1, now_seq)
     }
 
@@ -218,7 +218,7 @@ impl ValidMap {
     ///
     /// # Panics
     /// If one was not, if the run leaves its line, or if `now_seq` is before an earlier one of the line.
-    pub fn clear_run(&mut self, first: Place, count: u64, now_seq: u64) -> LineId {
+    pub fn clear_run(&mut self, first: PhysicalAddress, count: u64, now_seq: u64) -> LineId {
         assert!(count > 0, "a run of nothing at {first:?}");
         let (line, start) = self.per_line.div_rem(first.0);
         assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
@@ -245,7 +245,7 @@ impl ValidMap {
     ///
     /// # Panics
     /// If the run leaves its line.
-    pub fn forget_run(&mut self, first: Place, count: u64) {
+    pub fn forget_run(&mut self, first: PhysicalAddress, count: u64) {
         let (line, start) = self.per_line.div_rem(first.0);
         assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
         let at = index(line);
@@ -263,7 +263,7 @@ impl ValidMap {
         self.total -= gone;
     }
 
-    /// A line was erased: nothing of it is valid, and nothing was ever invalidated in it.
+    /// A line was reset: nothing of it is valid, and nothing was ever invalidated in it.
     pub fn clear_line(&mut self, line: LineId) {
         assert!(self.total >= self.count(line), "the total is less than {line:?}");
         self.row_mut(line).fill(0);
@@ -290,7 +290,7 @@ impl ValidMap {
         self.total
     }
 
-    /// When a place of the line was last cleared; 0 if none was since the line was erased.
+    /// When a place of the line was last cleared; 0 if none was since the line was reset.
     ///
     /// The age of a line for cost-benefit is the time since then or since it was closed, whichever is shorter.
     #[must_use]
@@ -303,7 +303,7 @@ impl ValidMap {
     /// # Panics
     /// If `from` is neither in the line nor right after it.
     #[must_use]
-    pub fn next_valid(&self, line: LineId, from: Place) -> Option<Place> {
+    pub fn next_valid(&self, line: LineId, from: PhysicalAddress) -> Option<PhysicalAddress> {
         let start = u64::from(line.0) * self.per_line.value();
         let sector = from.0.checked_sub(start).filter(|&sector| sector <= self.per_line.value());
         let sector = sector.unwrap_or_else(|| panic!("{from:?} is not in {line:?}"));
@@ -316,13 +316,13 @@ impl ValidMap {
         }
         let found = u64::try_from(at).expect("an index") * WORD + u64::from(word.trailing_zeros());
         assert!(found < self.per_line.value(), "a bit behind {line:?} is set");
-        Some(Place(start + found))
+        Some(PhysicalAddress(start + found))
     }
 
     /// The first run of valid places of a line at or after `from`, of at most `most`: where it starts, and how many there
     /// are. Panics as [`ValidMap::next_valid`]. Cost: one step per 64 places passed or found.
     #[must_use]
-    pub fn next_run(&self, line: LineId, from: Place, most: u64) -> Option<(Place, u64)> {
+    pub fn next_run(&self, line: LineId, from: PhysicalAddress, most: u64) -> Option<(PhysicalAddress, u64)> {
         let first = self.next_valid(line, from)?;
         let start = first.0 - u64::from(line.0) * self.per_line.value();
         let row = self.row(line);
@@ -345,7 +345,7 @@ impl ValidMap {
     /// # Panics
     /// If it is no place or more than 64, or the run leaves the line of `first`.
     #[must_use]
-    pub fn bits(&self, first: Place, count: u32) -> u64 {
+    pub fn bits(&self, first: PhysicalAddress, count: u32) -> u64 {
         assert!((1..=64).contains(&count), "{count} places do not fit a word");
         let (line, start) = self.per_line.div_rem(first.0);
         let end = start + u64::from(count);
@@ -358,11 +358,11 @@ impl ValidMap {
     }
 
     /// The valid places of a line at or after `from`, in order. Panics as [`ValidMap::next_valid`].
-    pub fn iter_line(&self, line: LineId, from: Place) -> impl Iterator<Item = Place> {
+    pub fn iter_line(&self, line: LineId, from: PhysicalAddress) -> impl Iterator<Item = PhysicalAddress> {
         let mut next = self.next_valid(line, from);
         std::iter::from_fn(move || {
             let found = next?;
-            next = self.next_valid(line, Place(found.0 + 1));
+            next = self.next_valid(line, PhysicalAddress(found.0 + 1));
             Some(found)
         })
     }

@@ -1,6 +1,6 @@
 //! Static wear levelling: which closed line is moved for its wear alone, and when.
 //!
-//! Data that nobody overwrites keeps its line from being erased, while the others take all wear. A line is *cold* once it was
+//! Data that nobody overwrites keeps its line from being reset, while the others take all wear. A line is *cold* once it was
 //! closed while as many lines were opened as there are. When the least worn cold line lags behind the most worn line by more
 //! than a bound, it is moved: it becomes free, and the least worn free line is opened next by users. Its content goes to worn
 //! lines ([`Lines::take_free_worn`]), where it can stay. Lines that lag and are not cold catch up by themselves, and moving
@@ -16,10 +16,10 @@
 //!
 //! Deliberately not here: moving (`targets`), what the media count, lines that are open (they are judged once closed).
 
+use crate::instance_geometry::LineId;
 use crate::lines::{Line, LineState, Lines};
-use crate::place::LineId;
 
-/// Smallest bound (chosen: a line that was moved must gain some erases before it lags again, or all are moved all the time).
+/// Smallest bound (chosen: a line that was moved must gain some resets before it lags again, or all are moved all the time).
 pub const WEAR_SPREAD_MIN: u32 = 4;
 
 /// Moves in the time in which one would do (chosen: moves take time, and more than one line lags).
@@ -28,13 +28,13 @@ const MOVES_PER_BOUND: u32 = 4;
 /// Says which line is moved next.
 #[derive(Clone, Debug)]
 pub struct WearLeveller {
-    /// Erases a cold line may lag behind the most worn; `None`: as many as it likes.
+    /// Resets a cold line may lag behind the most worn; `None`: as many as it likes.
     bound: Option<u32>,
     /// Resets of lines since the last move, up to the interval.
     since: u32,
-    /// Erases the least worn cold line lagged when lines were last looked at.
+    /// Resets the least worn cold line lagged when lines were last looked at.
     cold_lag: u32,
-    /// Erases the least worn closed line lagged then.
+    /// Resets the least worn closed line lagged then.
     lag: u32,
     /// Nothing changed since no line was found that can be moved.
     is_stuck: bool,
@@ -47,7 +47,7 @@ impl WearLeveller {
     /// ever.
     #[must_use]
     pub fn new(bound: Option<u32>) -> Self {
-        assert!(bound.is_none_or(|bound| bound >= WEAR_SPREAD_MIN), "a bound of {bound:?} erases");
+        assert!(bound.is_none_or(|bound| bound >= WEAR_SPREAD_MIN), "a bound of {bound:?} resets");
         let mut new = Self { bound, since: 0, cold_lag: 0, lag: 0, is_stuck: false, unpaced: false };
         new.since = new.interval();
         new
@@ -79,17 +79,17 @@ impl WearLeveller {
         }
         let (mut cold, mut closed) = (u32::MAX, u32::MAX);
         for (_, line) in lines.iter().filter(|(_, line)| line.state == LineState::Closed) {
-            closed = closed.min(line.erases);
+            closed = closed.min(line.resets);
             if is_cold(lines, line) {
-                cold = cold.min(line.erases);
+                cold = cold.min(line.resets);
             }
         }
-        let most = lines.most_erases();
+        let most = lines.most_resets();
         (self.cold_lag, self.lag) = (most.saturating_sub(cold), most.saturating_sub(closed));
         assert!(self.lag >= self.cold_lag, "a cold line is a closed one");
     }
 
-    /// Erases the least worn closed line lags behind the most worn line, cold or not; 0 without a bound.
+    /// Resets the least worn closed line lags behind the most worn line, cold or not; 0 without a bound.
     #[must_use]
     pub const fn lag(&self) -> u32 {
         self.lag
@@ -128,14 +128,14 @@ impl WearLeveller {
     pub fn pick(&mut self, lines: &Lines, can_move: impl Fn(LineId, &Line) -> bool) -> Option<LineId> {
         assert!(self.may_pick(), "a line is moved out of turn: {self:?}");
         let bound = self.bound.expect("without a bound it is never its turn");
-        let most = lines.most_erases();
+        let most = lines.most_resets();
         let is_urgent = self.is_urgent();
         let is_judged = |line: &Line| is_cold(lines, line) || is_urgent && line.state == LineState::Closed;
-        let lags = |line: &Line| is_judged(line) && most.saturating_sub(line.erases) > bound;
+        let lags = |line: &Line| is_judged(line) && most.saturating_sub(line.resets) > bound;
         let lagging = lines.iter().filter(|&(id, line)| lags(line) && can_move(id, line));
-        let picked = lagging.min_by_key(|(_, line)| (line.erases, line.sequence)).map(|(id, _)| id);
+        let picked = lagging.min_by_key(|(_, line)| (line.resets, line.sequence)).map(|(id, _)| id);
         self.is_stuck = picked.is_none();
-        assert!(picked.is_none_or(|id| lines.get(id).erases < most), "the most worn line lags behind itself");
+        assert!(picked.is_none_or(|id| lines.get(id).resets < most), "the most worn line lags behind itself");
         picked
     }
 
@@ -150,7 +150,7 @@ impl WearLeveller {
     /// Cost: two passes over the lines.
     #[must_use]
     pub fn prefers_worn(&self, lines: &Lines) -> bool {
-        self.bound.is_some_and(|bound| lines.most_erases() - lines.least_erases() > bound / 2)
+        self.bound.is_some_and(|bound| lines.most_resets() - lines.least_resets() > bound / 2)
     }
 }
 
@@ -164,7 +164,7 @@ fn is_cold(lines: &Lines, line: &Line) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Shape;
+    use crate::instance_geometry::InstanceGeometry;
     use crate::tag::Sequence;
     use crate::{LineState, Stream};
     use ocssd_base::Prng;
@@ -186,7 +186,7 @@ mod tests {
 
     impl Instance {
         fn new(count: u32, cold: u32, bound: Option<u32>) -> Self {
-            let shape = Shape::new(&Geometry::example(1, 1, count, 48, 24), &[PuId(0)]);
+            let shape = InstanceGeometry::new(&Geometry::example(1, 1, count, 48, 24), &[PuId(0)]);
             let lines = Lines::new(&shape, |_, _| false);
             let leveller = WearLeveller::new(bound);
             let mut new = Self { lines, leveller, hot: VecDeque::new(), cold, moves: 0, resets: 0 };
@@ -196,7 +196,7 @@ mod tests {
 
         fn reset(&mut self, line: LineId) {
             self.lines.erasing(line);
-            self.lines.erased(line);
+            self.lines.was_reset(line);
             self.leveller.on_reset(&self.lines);
             self.resets += 1;
         }
@@ -207,7 +207,7 @@ mod tests {
                 let is_worn = stream == COLD && self.leveller.prefers_worn(&self.lines);
                 let taken = if is_worn { self.lines.take_free_worn() } else { self.lines.take_free() };
                 let line = taken.expect("lines are kept free");
-                if self.lines.get(line).state == (LineState::Free { erased: true }) {
+                if self.lines.get(line).state == (LineState::Free { was_reset: true }) {
                     self.lines.open(line, stream, Sequence(0));
                     self.lines.close(line);
                     self.leveller.look(&self.lines);
@@ -236,11 +236,11 @@ mod tests {
 
         /// What cold lines lag, and what closed ones do.
         fn lag(&self) -> [u32; 2] {
-            let most = self.lines.most_erases();
+            let most = self.lines.most_resets();
             let lag = |is_cold_only: bool| {
                 let closed = self.lines.iter().filter(|(_, line)| line.state == LineState::Closed);
                 let judged = closed.filter(|(_, line)| !is_cold_only || is_cold(&self.lines, line));
-                judged.map(|(_, line)| most - line.erases).max().unwrap_or(0)
+                judged.map(|(_, line)| most - line.resets).max().unwrap_or(0)
             };
             [lag(true), lag(false)]
         }
@@ -248,16 +248,16 @@ mod tests {
 
     fn naive(lines: &Lines, bound: u32, urgent: bool) -> Option<LineId> {
         let mut worst: Option<(LineId, Line)> = None;
-        let most = lines.iter().map(|(_, line)| line.erases).max().unwrap_or(0);
+        let most = lines.iter().map(|(_, line)| line.resets).max().unwrap_or(0);
         for (id, &line) in lines.iter() {
             let age = lines.next_sequence().0 - line.sequence.0;
             let is_young = age <= u64::from(lines.count()) && !urgent;
-            if line.state != LineState::Closed || is_young || line.erases + bound >= most {
+            if line.state != LineState::Closed || is_young || line.resets + bound >= most {
                 continue;
             }
             let is_worse = worst.is_none_or(|(_, other)| {
-                line.erases < other.erases
-                    || line.erases == other.erases && line.sequence.0 < other.sequence.0
+                line.resets < other.resets
+                    || line.resets == other.resets && line.sequence.0 < other.sequence.0
             });
             if is_worse {
                 worst = Some((id, line));
@@ -297,7 +297,7 @@ mod tests {
         (Instance::new(count, cold, Some(bound)), most_hot, label)
     }
 
-    /// Hot lines die in the order they were written while cold ones stay: the spread is the bound, the erase that shows the
+    /// Hot lines die in the order they were written while cold ones stay: the spread is the bound, the reset that shows the
     /// lag, and what is gained while every cold line is moved; no more than twice the bound.
     #[test]
     fn the_spread_stays_at_the_bound_while_what_is_cold_stays_cold() {
@@ -322,8 +322,8 @@ mod tests {
             let (mut instance, most_hot, label) = drawn(&mut Prng::new(seed));
             let bound = instance.leveller.bound().expect("there is one");
             let [_, worst] = worst(&mut instance, most_hot, |instance| {
-                let erases = |at: &usize| instance.lines.get(instance.hot[*at]).erases;
-                (0..instance.hot.len()).max_by_key(erases).expect("one is hot")
+                let resets = |at: &usize| instance.lines.get(instance.hot[*at]).resets;
+                (0..instance.hot.len()).max_by_key(resets).expect("one is hot")
             });
             // The reset that makes it urgent came before anyone could wait.
             assert!(worst <= 2 * bound + 2, "seed {seed}: {label}: {worst}");
@@ -374,14 +374,14 @@ mod tests {
         assert!(instance.leveller.may_pick());
     }
 
-    /// An instance of 4 lines, of which lines of these erases are closed, the others free.
-    fn closed(erases: [Option<u32>; 4], free: u32, bound: Option<u32>) -> (Lines, WearLeveller) {
-        let shape = Shape::new(&Geometry::example(1, 1, 5, 48, 24), &[PuId(0)]);
+    /// An instance of 4 lines, of which lines of these resets are closed, the others free.
+    fn closed(resets: [Option<u32>; 4], free: u32, bound: Option<u32>) -> (Lines, WearLeveller) {
+        let shape = InstanceGeometry::new(&Geometry::example(1, 1, 5, 48, 24), &[PuId(0)]);
         let mut lines = Lines::new(&shape, |_, _| false);
         lines.restore_free(LineId(4), true, free);
-        for (id, erases) in (0..).map(LineId).zip(erases) {
-            let Some(erases) = erases else { continue };
-            let found = Line { state: LineState::Closed, erases, ..*lines.get(id) };
+        for (id, resets) in (0..).map(LineId).zip(resets) {
+            let Some(resets) = resets else { continue };
+            let found = Line { state: LineState::Closed, resets, ..*lines.get(id) };
             lines.restore(id, Line { sequence: lines.next_sequence(), ..found });
         }
         let mut leveller = WearLeveller::new(bound);
@@ -391,9 +391,9 @@ mod tests {
 
     #[test]
     fn a_lag_is_urgent_beyond_twice_the_bound_and_users_wait_until_nobody_can_go_on() {
-        for (erases, lag, is_urgent) in [(10, 0, false), (6, 4, false), (1, 9, false), (0, 10, true)] {
-            let (lines, mut leveller) = closed([Some(erases), None, None, None], 10, Some(4));
-            assert_eq!((leveller.lag(), leveller.is_urgent()), (lag, is_urgent), "{erases} erases");
+        for (resets, lag, is_urgent) in [(10, 0, false), (6, 4, false), (1, 9, false), (0, 10, true)] {
+            let (lines, mut leveller) = closed([Some(resets), None, None, None], 10, Some(4));
+            assert_eq!((leveller.lag(), leveller.is_urgent()), (lag, is_urgent), "{resets} resets");
             assert_eq!((leveller.is_paced(), leveller.may_pick()), (is_urgent, is_urgent), "it is not cold");
             if is_urgent {
                 leveller.unpace();
@@ -412,12 +412,12 @@ mod tests {
     #[test]
     fn a_line_is_moved_once_it_is_cold_and_lags_by_more_than_the_bound() {
         // Line 0 is of generation 1, and there are five lines: it is cold from generation 7 on.
-        for (erases, next, is_moved) in [(5, 6, false), (5, 7, true), (6, 7, false), (6, 100, false)] {
-            let (mut lines, mut leveller) = closed([Some(erases), None, None, None], 10, Some(4));
+        for (resets, next, is_moved) in [(5, 6, false), (5, 7, true), (6, 7, false), (6, 100, false)] {
+            let (mut lines, mut leveller) = closed([Some(resets), None, None, None], 10, Some(4));
             lines.skip_sequences(crate::LineSequence(next - 1));
             leveller.look(&lines);
             assert!(!leveller.is_urgent());
-            assert_eq!(leveller.may_pick(), is_moved, "{erases} erases, generation {next} is next");
+            assert_eq!(leveller.may_pick(), is_moved, "{resets} resets, generation {next} is next");
             if is_moved {
                 assert_eq!(leveller.pick(&lines, |_, _| true), Some(LineId(0)));
             }
@@ -434,9 +434,9 @@ mod tests {
 
     #[test]
     fn worn_lines_are_preferred_once_wear_differs_by_more_than_half_the_bound() {
-        for (erases, prefers) in [(20, false), (10, false), (9, true), (0, true)] {
-            let (lines, leveller) = closed([Some(erases), Some(20), Some(20), Some(20)], 20, Some(20));
-            assert_eq!(leveller.prefers_worn(&lines), prefers, "{erases} erases");
+        for (resets, prefers) in [(20, false), (10, false), (9, true), (0, true)] {
+            let (lines, leveller) = closed([Some(resets), Some(20), Some(20), Some(20)], 20, Some(20));
+            assert_eq!(leveller.prefers_worn(&lines), prefers, "{resets} resets");
             assert!(!WearLeveller::new(None).prefers_worn(&lines));
         }
     }

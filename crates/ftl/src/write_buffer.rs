@@ -8,13 +8,13 @@
 //!
 //! States: free -> filling -> ready -> programming -> written -> evictable -> filling again. A sector is an *entry*, which
 //! the map may name, or a *copy* that garbage collection makes: of it no more is kept than where the original lies, for
-//! its tag was copied along and the map names the original until the copy landed. Deliberately not here: the memory itself
+//! its tag was copied along and the map names the original until the copy was programmed. Deliberately not here: the memory itself
 //! (a buffer of the pool), the map, who decides when to write.
 
 mod check;
 mod copies;
 
-use crate::place::Place;
+use crate::instance_geometry::PhysicalAddress;
 use crate::tag::{Kind, SectorTag, Sequence};
 use crate::{Slot, Stream};
 use ocssd_base::{Divisor, Ring, usize_of};
@@ -67,13 +67,13 @@ pub struct Entry {
     /// What goes beside it.
     pub tag: SectorTag,
     /// The newest durable version of the block before this one: stays valid until this one is durable.
-    pub previous: Option<Place>,
+    pub previous: Option<PhysicalAddress>,
     /// Since when that is.
     pub previous_sequence: Sequence,
     /// Garbage collection put it there; else a user did.
     pub from_gc: bool,
     /// Its tag was copied with its content, and need not be made again.
-    pub is_sealed: bool,
+    pub is_tag_encoded: bool,
     /// The map says that the block is here: kept beside the map, because asking it is a cache miss.
     pub is_newest: bool,
 }
@@ -85,7 +85,7 @@ impl Entry {
         previous: None,
         previous_sequence: Sequence(0),
         from_gc: false,
-        is_sealed: false,
+        is_tag_encoded: false,
         is_newest: false,
     };
 }
@@ -99,7 +99,7 @@ struct BufferUnit {
     sectors: u32,
     /// Least sequence of an entry that a flush waits for.
     oldest: Sequence,
-    place: Place,
+    place: PhysicalAddress,
     /// Which of its slots hold copies, a bit each.
     copies: u64,
 }
@@ -132,8 +132,8 @@ pub struct WriteBuffer {
     release: Release,
     units: Vec<BufferUnit>,
     entries: Vec<Entry>,
-    /// Where the original of each copy lies. In a slot without a copy it means nothing, nor in a buffer unit that landed.
-    origins: Vec<Place>,
+    /// Where the original of each copy lies. In a slot without a copy it means nothing, nor in a buffer unit that was programmed.
+    origins: Vec<PhysicalAddress>,
     free: Ring<BufferUnitId>,
     evictable: Ring<BufferUnitId>,
     /// In the order they were taken; only for [`Release::InOrder`].
@@ -167,7 +167,7 @@ impl WriteBuffer {
             filled: 0,
             sectors: 0,
             oldest: Sequence(u64::MAX),
-            place: Place(0),
+            place: PhysicalAddress(0),
             copies: 0,
         };
         Self {
@@ -176,7 +176,7 @@ impl WriteBuffer {
             release,
             units: vec![empty; places],
             entries: vec![Entry::PAD; usize_of(slots)],
-            origins: vec![Place(0); usize_of(slots)],
+            origins: vec![PhysicalAddress(0); usize_of(slots)],
             free,
             evictable: Ring::new(places),
             taken: Ring::new(places),
@@ -259,17 +259,17 @@ impl WriteBuffer {
 
     /// Where a slot's content is on media, if its write was acknowledged.
     #[must_use]
-    pub fn durable_place(&self, slot: Slot) -> Option<Place> {
+    pub fn durable_place(&self, slot: Slot) -> Option<PhysicalAddress> {
         let buffer_unit = self.unit_of(slot);
         let is_written =
             matches!(self.state(buffer_unit), BufferUnitState::Written | BufferUnitState::Evictable);
         let offset = u64::from(slot.0 - self.first_slot(buffer_unit).0);
-        is_written.then(|| Place(self.place(buffer_unit).0 + offset))
+        is_written.then(|| PhysicalAddress(self.place(buffer_unit).0 + offset))
     }
 
     /// The newest durable version of a block whose newest is in a slot, and since when it is: the slot's own place, or the
     /// version before, out of its hands.
-    pub fn take_durable(&mut self, slot: Slot) -> (Option<Place>, Sequence) {
+    pub fn take_durable(&mut self, slot: Slot) -> (Option<PhysicalAddress>, Sequence) {
         if let Some(place) = self.durable_place(slot) {
             return (Some(place), self.entry(slot).tag.sequence);
         }
@@ -317,7 +317,7 @@ impl WriteBuffer {
 
     /// Where the buffer unit was or is written: its first sector.
     #[must_use]
-    pub fn place(&self, buffer_unit: BufferUnitId) -> Place {
+    pub fn place(&self, buffer_unit: BufferUnitId) -> PhysicalAddress {
         let entry = &self.units[buffer_unit.index()];
         assert!(
             matches!(
@@ -334,7 +334,7 @@ impl WriteBuffer {
     pub fn take(
         &mut self,
         stream: Stream,
-        mut evict: impl FnMut(Slot, &Entry, Place),
+        mut evict: impl FnMut(Slot, &Entry, PhysicalAddress),
     ) -> Option<BufferUnitId> {
         if self.free.is_empty() {
             self.evict_oldest(&mut evict);
@@ -348,7 +348,7 @@ impl WriteBuffer {
             filled: 0,
             sectors: 0,
             oldest: Sequence(u64::MAX),
-            place: Place(0),
+            place: PhysicalAddress(0),
             copies: 0,
         };
         self.in_use += 1;
@@ -366,14 +366,14 @@ impl WriteBuffer {
     }
 
     /// Empties the oldest evictable buffer unit, if there is one; `evict` is told as [`WriteBuffer::take`] says.
-    pub fn evict_oldest(&mut self, mut evict: impl FnMut(Slot, &Entry, Place)) {
+    pub fn evict_oldest(&mut self, mut evict: impl FnMut(Slot, &Entry, PhysicalAddress)) {
         let Some(buffer_unit) = self.evictable.pop() else { return };
         let first = self.first_slot(buffer_unit);
         let BufferUnit { place, state, .. } = self.units[buffer_unit.index()];
         assert_eq!(state, BufferUnitState::Evictable, "a buffer unit in use was emptied");
         for offset in bits_of(self.entry_bits(buffer_unit)) {
             let slot = Slot(first.0 + offset);
-            evict(slot, &self.entries[usize_of(slot.0)], Place(place.0 + u64::from(offset)));
+            evict(slot, &self.entries[usize_of(slot.0)], PhysicalAddress(place.0 + u64::from(offset)));
         }
         self.units[buffer_unit.index()].state = BufferUnitState::Free;
         self.free.push(buffer_unit).expect("there is a place for each");
@@ -409,7 +409,7 @@ impl WriteBuffer {
         self.units[buffer_unit.index()].oldest
     }
 
-    /// No more sectors go into the buffer unit, and writing it takes so many: what is filled, and fill behind it.
+    /// No more sectors go into the buffer unit, and writing it takes so many: what is filled, and padding behind it.
     pub fn close(&mut self, buffer_unit: BufferUnitId, sectors: u32) {
         let most = self.unit;
         let header = &mut self.units[buffer_unit.index()];
@@ -425,7 +425,7 @@ impl WriteBuffer {
     }
 
     /// A command writes the buffer unit at `place`.
-    pub fn programming(&mut self, buffer_unit: BufferUnitId, place: Place) {
+    pub fn programming(&mut self, buffer_unit: BufferUnitId, place: PhysicalAddress) {
         let header = &mut self.units[buffer_unit.index()];
         assert_eq!(header.state, BufferUnitState::Ready, "only a ready buffer unit is written");
         header.state = BufferUnitState::Programming;
@@ -495,7 +495,7 @@ impl WriteBuffer {
 
     /// The slot whose content was acknowledged at `place` and is still here. Cost: a pass over the buffer units.
     #[must_use]
-    pub fn slot_at(&self, place: Place) -> Option<Slot> {
+    pub fn slot_at(&self, place: PhysicalAddress) -> Option<Slot> {
         let holds = |buffer_unit: &BufferUnit| {
             let is_written =
                 matches!(buffer_unit.state, BufferUnitState::Written | BufferUnitState::Evictable);
@@ -510,7 +510,7 @@ impl WriteBuffer {
     }
 
     /// Lets go of `place` as the version before an entry's; false if none holds it. Cost: a pass over the entries.
-    pub fn drop_previous(&mut self, place: Place) -> bool {
+    pub fn drop_previous(&mut self, place: PhysicalAddress) -> bool {
         let holder = self.entries.iter_mut().find(|entry| entry.previous == Some(place));
         holder.is_some_and(|entry| entry.previous.take().is_some())
     }

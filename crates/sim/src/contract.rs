@@ -195,7 +195,7 @@ pub trait Contract {
     /// Good chunks below which a target may refuse changes; `None` if it does not say.
     fn chunks_needed(target: &Self::Target) -> Option<u32>;
 
-    /// How far a target lets the wear of its lines differ, in erases; `None` if it does not say, or takes no writes any more.
+    /// How far a target lets the wear of its lines differ, in resets; `None` if it does not say, or takes no writes any more.
     fn wear_spread(&self, target: &Self::Target) -> Option<u32>;
 
     /// Numbers of a target, name and count, for the summary.

@@ -8,7 +8,7 @@ use crate::kv::KvInterface;
 use crate::log::LogInterface;
 use crate::model::judge::Judge;
 use crate::mounts::{KindMount, kind_beside};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use crate::table::TableInterface;
 use crate::world::Mount;
 use crate::zoned::ZonedInterface;
@@ -26,7 +26,7 @@ pub(crate) trait WithContract {
 }
 
 /// Gives the contract of a kind, for the requests of a plan, to `visitor`.
-pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &Plan, visitor: V) -> V::Out {
+pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &WorldPlan, visitor: V) -> V::Out {
     let seed = plan.config.seed;
     let beside = plan.beside.as_ref();
     // Another kind than the first is of blocks, for that contract alone has what a kind does not promise.

@@ -11,7 +11,7 @@ use crate::failure::{Cause, Failure};
 use crate::journal::{Journal, Keep};
 use crate::mounts::{KindMount, Mounts};
 use crate::panics;
-use crate::plan::{Plan, Step};
+use crate::plan::{Step, WorldPlan};
 use crate::power::MountCut;
 use crate::swarm::{self, Asked, Size};
 use crate::tally::Tally;
@@ -36,7 +36,7 @@ pub struct Explored {
     /// Which state that was, in words.
     pub failed_at: String,
     /// The drive and the options.
-    pub plan: Option<Plan>,
+    pub plan: Option<WorldPlan>,
 }
 
 /// Explores `seed`'s world: every cut of its first `requests` requests. `None` if none of the drives drawn fits.
@@ -55,7 +55,7 @@ pub fn explore(kind: &Kind, fixed: &[(String, String)], seed: u64, requests: usi
 
 /// An exploration that waits for its contract.
 struct Exploration<'a> {
-    plan: &'a Plan,
+    plan: &'a WorldPlan,
     kind: &'a Kind,
 }
 

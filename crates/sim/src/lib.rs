@@ -1,6 +1,6 @@
 //! The crash and fault simulator: a seed draws a drive, a target, requests, faults and power cuts; a contract judges.
 //!
-//! A `Plan` is what a seed means (`swarm` draws it), `run` carries it out in a `World`, a `Contract` says what is right.
+//! A `WorldPlan` is what a seed means (`swarm` draws it), `run` carries it out in a `World`, a `Contract` says what is right.
 //! A failing seed is run again with a journal and made short (`shrink`). Everything is virtual time and one thread; the
 //! same seed gives the same run on every machine. Deliberately not here: the command line (`cli`).
 

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: when that is, and what the power does meanwhile (`run`, `world`).
 
-use crate::plan::{Beside, Plan};
+use crate::plan::{Beside, WorldPlan};
 use crate::world::Mount;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::interface::key_value::KvTarget;
@@ -32,7 +32,7 @@ pub(crate) struct Mounts<'a> {
 }
 
 impl<'a> Mounts<'a> {
-    pub(crate) fn of(plan: &'a Plan, kind: &'a Kind) -> Self {
+    pub(crate) fn of(plan: &'a WorldPlan, kind: &'a Kind) -> Self {
         let beside = plan.beside.as_ref().map(|beside| KindMount {
             kind: kind_beside(kind, beside),
             units: &beside.units,

@@ -3,7 +3,7 @@
 //! A failing run is easier to read without those that had no part in it. Deliberately not here: the drive and the target's
 //! options, without which a seed's requests would be others.
 
-use crate::plan::{Plan, Step};
+use crate::plan::{Step, WorldPlan};
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ const ENDURANCE_LONG: u32 = 1000;
 
 /// A part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum PlanPart {
     /// The power goes again during the mounts that follow a power cut.
     MountCuts,
     /// Later mounts have other options.
@@ -47,7 +47,7 @@ pub enum Part {
     StaleReports,
 }
 
-impl Part {
+impl PlanPart {
     /// All of them.
     pub const ALL: [Self; 16] = [
         Self::MountCuts,
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Leaves it out of a plan. False if the plan was without it.
-    fn leave_out(self, plan: &mut Plan) -> bool {
+    fn leave_out(self, plan: &mut WorldPlan) -> bool {
         let (faults, wear) = (&mut plan.config.faults, &mut plan.config.wear);
         let rate = |rate: &mut u32| std::mem::take(rate) > 0;
         match self {
@@ -154,22 +154,22 @@ fn leave_out_stale_reports(steps: &mut [Step]) -> bool {
     any
 }
 
-impl Plan {
+impl WorldPlan {
     /// The same plan without `part`; `None` if it has no such part.
     #[must_use]
-    pub fn without(&self, part: Part) -> Option<Self> {
+    pub fn without(&self, part: PlanPart) -> Option<Self> {
         let mut plan = self.clone();
         part.leave_out(&mut plan).then_some(plan)
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PlanPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Part {
+impl FromStr for PlanPart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -190,7 +190,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..200 {
             let mut plan = draw(seed, 0, Size::Any, "pblk");
-            for part in Part::ALL {
+            for part in PlanPart::ALL {
                 let Some(less) = plan.without(part) else { continue };
                 assert_eq!(
                     less.steps.len(),
@@ -209,15 +209,15 @@ mod tests {
                 "seed {seed}"
             );
         }
-        assert_eq!(seen.len(), Part::ALL.len(), "only {seen:?} were drawn");
+        assert_eq!(seen.len(), PlanPart::ALL.len(), "only {seen:?} were drawn");
     }
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for part in Part::ALL {
+        for part in PlanPart::ALL {
             assert_eq!(part.to_string().parse(), Ok(part));
         }
-        let sentence = "power".parse::<Part>().expect_err("no part");
+        let sentence = "power".parse::<PlanPart>().expect_err("no part");
         assert!(sentence.contains("mount-cuts, option-changes"), "{sentence}");
     }
 }

@@ -150,7 +150,7 @@ pub struct Beside {
 
 /// A whole run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct WorldPlan {
     /// The drive.
     pub config: Config,
     /// The units the target is on.
@@ -172,7 +172,7 @@ pub struct Plan {
     pub bound: Nanos,
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for WorldPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let geometry = &self.config.geometry;
         writeln!(

@@ -10,7 +10,7 @@ use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
 use crate::mounts::{KindMount, Mounts};
 use crate::panics;
-use crate::plan::{Cut, Plan, Step};
+use crate::plan::{Cut, Step, WorldPlan};
 use crate::power::MountCut;
 use crate::tally::Tally;
 use crate::wear::Wear;
@@ -48,14 +48,14 @@ pub struct Ran {
 
 /// Runs those steps of a plan for which `only` is true.
 #[must_use]
-pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
+pub fn run(plan: &WorldPlan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
     run_until(plan, kind, only, keep, Arc::default())
 }
 
 /// As [`run`], until `is_over` is set.
 #[must_use]
 pub fn run_until(
-    plan: &Plan,
+    plan: &WorldPlan,
     kind: &Kind,
     only: &dyn Fn(usize) -> bool,
     keep: Keep,
@@ -66,7 +66,7 @@ pub fn run_until(
 
 /// A run that waits for its contract.
 struct Run<'a> {
-    plan: &'a Plan,
+    plan: &'a WorldPlan,
     kind: &'a Kind,
     only: &'a dyn Fn(usize) -> bool,
     keep: Keep,
@@ -109,7 +109,7 @@ impl WithContract for Run<'_> {
 }
 
 /// The drive, and the disk it lies on if it does not lie in memory.
-fn drive(plan: &Plan) -> (Option<Disk>, Flash) {
+fn drive(plan: &WorldPlan) -> (Option<Disk>, Flash) {
     if plan.disk {
         let (disk, flash) = Disk::new(&plan.config, plan.config.seed);
         return (Some(disk), flash);
@@ -124,7 +124,7 @@ const SAYS_RECORDS_LOST: [&str; 2] = ["of the log cannot be read", "none of its 
 struct Runner<'a, C: Contract> {
     world: World<C>,
     targets: Mounts<'a>,
-    plan: &'a Plan,
+    plan: &'a WorldPlan,
     disk: Option<Disk>,
     step: usize,
     /// Mounts after the first.

@@ -5,8 +5,8 @@
 
 use crate::failure::{Cause, Failure};
 use crate::journal::Keep;
-use crate::part::Part;
-use crate::plan::Plan;
+use crate::part::PlanPart;
+use crate::plan::WorldPlan;
 use crate::run::{Ended, run};
 use ocssd_targets::registry::Kind;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct Short {
     /// The plan without some of its parts. It has all steps: their numbers stay.
-    pub plan: Plan,
+    pub plan: WorldPlan,
     /// The parts it is without, in their order.
-    pub without: Vec<Part>,
+    pub without: Vec<PlanPart>,
     /// The steps that are needed, in order.
     pub steps: Vec<usize>,
 }
 
 /// Steps and parts of a plan that still fail like `failure`. At most `budget` runs are made.
 #[must_use]
-pub fn shrink(plan: &Plan, kind: &Kind, failure: &Failure, budget: u32) -> Short {
+pub fn shrink(plan: &WorldPlan, kind: &Kind, failure: &Failure, budget: u32) -> Short {
     let mut shrinking =
         Shrinking { plan: plan.clone(), without: Vec::new(), kind, cause: &failure.cause, left: budget };
     let mut steps: Vec<usize> = (0..plan.steps.len()).collect();
@@ -47,8 +47,8 @@ pub fn shrink(plan: &Plan, kind: &Kind, failure: &Failure, budget: u32) -> Short
 }
 
 struct Shrinking<'a> {
-    plan: Plan,
-    without: Vec<Part>,
+    plan: WorldPlan,
+    without: Vec<PlanPart>,
     kind: &'a Kind,
     cause: &'a Cause,
     left: u32,
@@ -58,7 +58,7 @@ impl Shrinking<'_> {
     /// Leaves out every part without which it still fails. True if there was one.
     fn leave_out_parts(&mut self, steps: &mut Vec<usize>) -> bool {
         let before = self.without.len();
-        for part in Part::ALL {
+        for part in PlanPart::ALL {
             let Some(less) = self.plan.without(part).filter(|_| self.left > 0) else { continue };
             let whole = std::mem::replace(&mut self.plan, less);
             match self.fails(steps) {

@@ -1,13 +1,13 @@
 //! Whether wear is spread, by what the drive itself counts.
 //!
 //! A target that says how far wear may differ (a gauge `wear_spread_bound` above zero) promises: a line that is full and lags
-//! by more than twice that behind the most worn line is erased before three times as many lines are erased as it has. Once for
+//! by more than twice that behind the most worn line is reset before three times as many lines are reset as it has. Once for
 //! the lines that lag, each of which is moved in turn while users wait, once for lines that were being emptied when that began,
 //! and once for those of checkpoints, which what is moved asks for: a checkpoint takes no more lines than were moved since the
 //! one before, unless its interval is shorter than itself. A line is a chunk of every unit of the target, its wear that of its
 //! most worn good chunk: a power cut may part it. Not judged: a target that takes no writes any more, and lines that are open.
 //!
-//! A power cut may make a target forget how often free lines were erased, by less than a step of the drive's wear index: the
+//! A power cut may make a target forget how often free lines were reset, by less than a step of the drive's wear index: the
 //! most worn line as well as the one that lags, and a reset that was cut short. So much more is granted once the power went.
 //! Deliberately not here: how a target does it.
 
@@ -19,7 +19,7 @@ use ocssd_lightnvm::{ChunkId, ChunkState, Device, PuId};
 #[derive(Clone, Copy, Debug)]
 struct Lag {
     cycles: u32,
-    /// Lines erased by then.
+    /// Lines reset by then.
     since: u64,
 }
 
@@ -63,7 +63,7 @@ impl Wear {
         let lines: Vec<Option<Seen>> =
             (0..flash.geometry().chunks_per_pu).map(|line| self.look(flash, line)).collect();
         let most = lines.iter().flatten().map(|line| line.cycles).max().unwrap_or(0);
-        let erased: u64 = lines.iter().flatten().map(|line| u64::from(line.cycles)).sum();
+        let resets: u64 = lines.iter().flatten().map(|line| u64::from(line.cycles)).sum();
         let count = u64::try_from(lines.len()).expect("a length fits 64 bits");
         self.lagging.resize(lines.len(), None);
         let limit = 2 * spread + self.doubt;
@@ -77,13 +77,13 @@ impl Wear {
                 continue;
             };
             let begun = lagging.filter(|begun| begun.cycles == seen.cycles);
-            let begun = *lagging.insert(begun.unwrap_or(Lag { cycles: seen.cycles, since: erased }));
-            if erased > begun.since + 3 * count {
-                let promised = format!("a full line lags by at most {limit} erases, or is erased soon");
+            let begun = *lagging.insert(begun.unwrap_or(Lag { cycles: seen.cycles, since: resets }));
+            if resets > begun.since + 3 * count {
+                let promised = format!("a full line lags by at most {limit} resets, or is reset soon");
                 let found = format!(
-                    "line {line} was erased {} times, another {most} times, and {} lines were erased since that was so",
+                    "line {line} was reset {} times, another {most} times, and {} lines were reset since that was so",
                     seen.cycles,
-                    erased - begun.since
+                    resets - begun.since
                 );
                 return Err(Broken::new("wear is spread", promised, found));
             }

@@ -6,7 +6,7 @@ mod hasty;
 use ocssd_sim::campaign::{Campaign, Outcome, Stopped, cuts, run_seed, search};
 use ocssd_sim::failure::Cause;
 use ocssd_sim::journal::Keep;
-use ocssd_sim::part::Part;
+use ocssd_sim::part::PlanPart;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
@@ -103,7 +103,11 @@ fn a_planted_bug_is_found_and_made_short() {
     let ended = run(&plan, &hasty::HASTY, &only, Keep::Nothing).ended;
     let Ended::Failed(again) = ended else { panic!("seed {} does not fail any more: {ended:?}", found.seed) };
     assert!(again.cause.is_like(&found.failure.cause), "seed {}: it is {} now", found.seed, again.cause);
-    assert!(plan.without(Part::MountCuts).is_none(), "seed {}: only {without:?} were left out", found.seed);
+    assert!(
+        plan.without(PlanPart::MountCuts).is_none(),
+        "seed {}: only {without:?} were left out",
+        found.seed
+    );
     let same = run_seed(&hasty::HASTY, Size::Tiny, found.seed, &only, Keep::Nothing).expect("it fits");
     assert!(
         matches!(same.ran.ended, Ended::Failed(_)),

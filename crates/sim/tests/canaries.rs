@@ -5,8 +5,8 @@
 
 use ocssd_sim::campaign::{Campaign, Outcome, Stopped, search};
 use ocssd_sim::journal::Keep;
-use ocssd_sim::part::Part;
-use ocssd_sim::plan::Plan;
+use ocssd_sim::part::PlanPart;
+use ocssd_sim::plan::WorldPlan;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
@@ -116,7 +116,7 @@ canaries! {
     TESTED: "pblk", "canary", NONE, SEEDS;
     flush_too_early_is_found: "flush-too-early", Tiny;
     fua_ignored_is_found: "fua-ignored", Tiny;
-    flushed_becomes_fill_is_found: "flushed-becomes-fill", Tiny;
+    flushed_becomes_fill_is_found: "flushed-becomes-padding", Tiny;
     read_unchecked_is_found: "read-unchecked", Any;
     reset_without_barrier_is_found: "reset-without-barrier", Tiny;
     reset_before_discard_is_found: "reset-before-discard", Tiny;
@@ -125,7 +125,7 @@ canaries! {
     moved_too_early_is_found: "moved-too-early", Tiny;
     moves_stale_is_found: "moves-stale", Tiny;
     window_ignored_is_found: "window-ignored", Any;
-    failed_write_lands_is_found: "failed-write-lands", Any;
+    failed_write_commits_is_found: "failed-write-commits", Any;
     discard_unrecorded_is_found: "discard-unrecorded", Tiny;
     discard_not_replayed_is_found: "discard-not-replayed", Tiny;
     oldest_wins_is_found: "oldest-wins", Tiny;
@@ -207,7 +207,7 @@ canaries! {
 
 canaries! {
     TESTED_OF_LIGHTLSM: "lightlsm", "canary", NONE, SEEDS;
-    lightlsm_published_before_landed_is_found: "published-before-landed", Tiny;
+    lightlsm_published_before_programmed_is_found: "published-before-programmed", Tiny;
     lightlsm_answered_before_durable_is_found: "answered-before-durable", Tiny;
     lightlsm_edit_by_row_is_found: "edit-by-row", Tiny;
     lightlsm_tail_forgotten_is_found: "tail-forgotten", Tiny;
@@ -350,7 +350,8 @@ fn a_failure_is_told_without_the_faults_it_does_not_need() {
     let (jobs, failures) = (NonZeroUsize::MIN, NonZeroUsize::new(8).expect("not zero"));
     let campaign =
         Campaign { kind, size: Size::Any, fixed: &fixed, seeds: SEEDS, jobs, time: None, failures };
-    let has = |plan: &Plan| Part::ALL.into_iter().filter(|&part| plan.without(part).is_some()).count();
+    let has =
+        |plan: &WorldPlan| PlanPart::ALL.into_iter().filter(|&part| plan.without(part).is_some()).count();
     let all = search(&campaign, &mut |_| {}).failures;
     let found = all.iter().max_by_key(|found| has(&found.plan)).expect("it was found before");
     assert!(has(&found.plan) >= 3, "seed {} has too little to leave out: {}", found.seed, found.plan);

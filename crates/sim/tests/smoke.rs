@@ -48,16 +48,16 @@ fn what_was_half_reset_is_not_written_on() {
     }
 }
 
-/// Lines taken to be erased were missing among the free ones when everything was checked.
+/// Lines taken to be reset were missing among the free ones when everything was checked.
 #[test]
 fn a_check_finds_lines_that_wait_to_be_erased() {
     assert_ends_well(registry::find("pblk").expect("a kind"), 5340);
 }
 
-/// Of two versions of a block the older was the last to land, in another stream and behind a checkpoint that had the newer; and
-/// instances that stood still: discards waited for lines that waited for them, or their records filled the drive (467: in one
-/// stream with what garbage collection moves), or a checkpoint was asked for again and again (601). 1198: a sector that was lost
-/// at one mount was found by the tail of its chunk at the next.
+/// Of two versions of a block the older was the last to be programmed, in another stream and behind a checkpoint that had the
+/// newer; and instances that stood still: discards waited for lines that waited for them, or their records filled the drive (467:
+/// in one stream with what garbage collection moves), or a checkpoint was asked for again and again (601). 1198: a sector that was
+/// lost at one mount was found by the tail of its chunk at the next.
 #[test]
 fn odd_worlds_that_broke_a_promise_keep_it() {
     let kind = registry::find("pblk").expect("a kind");

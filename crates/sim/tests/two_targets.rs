@@ -43,7 +43,7 @@ fn units_are_of_one_target_and_some_worlds_have_another_kind_beside() {
     assert!(two > 10 && others > 1, "{two} worlds of two targets, {others} of two kinds");
 }
 
-/// A pblk that takes what it finds on any unit for left-overs, and erases the first chunk of each at its mount.
+/// A pblk that takes what it finds on any unit for left-overs, and resets the first chunk of each at its mount.
 fn make_careless(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let chunks = device.geometry().chunks_per_pu;
     for unit in (0..device.geometry().pu_count()).map(PuId).filter(|unit| !spec.units.contains(unit)) {
@@ -68,7 +68,7 @@ fn make_careless(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Resu
 #[test]
 fn a_target_that_erases_its_neighbours_chunks_is_found() {
     // The name says which options are drawn.
-    let careless = Kind::new("pblk", "erases what is not its own", make_careless);
+    let careless = Kind::new("pblk", "resets what is not its own", make_careless);
     let outcome = look(&careless, Size::Tiny, 0..200);
     assert_eq!(outcome.stopped, Stopped::Failures, "it was not found with seeds 0 to 199");
     let found = &outcome.failures[0];

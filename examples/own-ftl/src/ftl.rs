@@ -8,8 +8,8 @@
 use crate::mount::run;
 use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
-    Append, AppendEvent, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, Kind, L2p, Landing, LineId, Mapped,
-    Place, SectorTag, Sequence, Shape, Slot, ValidMap,
+    Append, AppendEvent, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, Kind, L2p, LineId,
+    Mapped, PhysicalAddress, ProgramOutcome, SectorTag, Sequence, Slot, ValidMap,
 };
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, CounterValue};
 use ocssd_lightnvm::{
@@ -28,9 +28,9 @@ pub struct Unit {
 /// What a command in flight is for.
 #[derive(Clone, Copy)]
 pub enum Purpose {
-    Read { request: SlabKey, index: u32, place: Place },
+    Read { request: SlabKey, index: u32, place: PhysicalAddress },
     Program { unit: usize },
-    GcRead { sector: u32, place: Place },
+    GcRead { sector: u32, place: PhysicalAddress },
     Flush,
     Reset { chunk: ChunkIndex },
 }
@@ -53,7 +53,7 @@ pub struct Barrier {
 
 /// The target.
 pub struct OwnFtl {
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     pub unit_sectors: u32,
     pub sector_bytes: u32,
     pub map: L2p,
@@ -70,7 +70,7 @@ pub struct OwnFtl {
     pub to_read: VecDeque<SlabKey>,
     /// Changes, and how many of their blocks are in units.
     pub changes: VecDeque<(BlockRequest, u32)>,
-    pub victim: Option<(ChunkIndex, Place)>,
+    pub victim: Option<(ChunkIndex, PhysicalAddress)>,
     pub gc_reads: u32,
     pub dead: Vec<ChunkIndex>,
     pub to_reset: VecDeque<ChunkIndex>,
@@ -104,8 +104,8 @@ impl OwnFtl {
         Mapped::Buffer(Slot(u32::try_from(unit).expect("few units") * self.unit_sectors + sector))
     }
 
-    fn place_of(&self, at: Append) -> Place {
-        Place(self.shape.first_place(at.chunk).0 + u64::from(at.sector))
+    fn place_of(&self, at: Append) -> PhysicalAddress {
+        PhysicalAddress(self.shape.first_place(at.chunk).0 + u64::from(at.sector))
     }
 
     fn reply(&mut self, tag: Tag, status: Status) {
@@ -283,14 +283,20 @@ impl OwnFtl {
         let Some((unit, sector)) = self.next_sector(GC) else { return false };
         self.units[unit].blocks.push(None);
         self.gc_reads += 1;
-        self.victim = Some((chunk, Place(place.0 + 1)));
+        self.victim = Some((chunk, PhysicalAddress(place.0 + 1)));
         let read = run(&self.shape, place, 1, Op::Read, self.units[unit].buffer);
         self.send(Purpose::GcRead { sector, place }, Command { buffer_first: sector, ..read }, out);
         true
     }
 
     /// A valid sector was read: the map names the copy from now on, unless a user was faster.
-    fn on_gc_read(&mut self, sector: u32, place: Place, completion: &Completion, buffers: &mut Buffers) {
+    fn on_gc_read(
+        &mut self,
+        sector: u32,
+        place: PhysicalAddress,
+        completion: &Completion,
+        buffers: &mut Buffers,
+    ) {
         let unit = self.filling[GC].expect("garbage collection has a unit");
         let buffer = self.units[unit].buffer;
         let tag = SectorTag::decode(buffers.oob(buffer, sector, 1), buffers.data(buffer, sector, 1));
@@ -328,7 +334,7 @@ impl OwnFtl {
             addresses: Addresses::None,
             buffer: None,
             oob: false,
-            ..run(&self.shape, Place(0), 1, Op::Flush, BufId(0))
+            ..run(&self.shape, PhysicalAddress(0), 1, Op::Flush, BufId(0))
         };
         self.send(Purpose::Flush, flush, out);
         true
@@ -355,16 +361,16 @@ impl OwnFtl {
     /// A unit was programmed, or must go elsewhere.
     fn on_programmed(&mut self, unit: usize, status: Status) {
         let at = self.units[unit].place.expect("it was programmed somewhere");
-        let landing = match status {
-            Status::SUCCESS => Landing::Written(unit),
-            Status::WRITE_NEXT_UNIT => Landing::Lost,
-            _ => Landing::Closed,
+        let outcome = match status {
+            Status::SUCCESS => ProgramOutcome::Written(unit),
+            Status::WRITE_NEXT_UNIT => ProgramOutcome::Lost,
+            _ => ProgramOutcome::Closed,
         };
         if !status.is_success() {
             self.ready.push_front(unit);
         }
         let mut events = Vec::new();
-        self.append.landed(at, landing, &mut events);
+        self.append.programmed(at, outcome, &mut events);
         for event in events {
             match event {
                 AppendEvent::Readable(unit) => self.on_readable(unit),
@@ -378,7 +384,7 @@ impl OwnFtl {
         let at = self.units[unit].place.take().expect("it was programmed somewhere");
         let first = self.place_of(at);
         for (sector, block) in (0..).zip(std::mem::take(&mut self.units[unit].blocks)) {
-            let place = Place(first.0 + u64::from(sector));
+            let place = PhysicalAddress(first.0 + u64::from(sector));
             if block
                 .is_some_and(|block| self.map.move_if(block, self.slot(unit, sector), Mapped::Media(place)))
             {

@@ -4,8 +4,8 @@
 use crate::ftl::{OwnFtl, Unit};
 use ocssd_base::{Slab, usize_of};
 use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, Kind, L2p, Mapped, Place, SectorTag, Shape,
-    UnitIndex, ValidMap,
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, Kind, L2p, Mapped,
+    PhysicalAddress, SectorTag, UnitIndex, ValidMap,
 };
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, Op, PlaneMode, Tag,
@@ -26,7 +26,7 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Bl
         return Err(format!("it has no options but block_bytes, and \"{name}\" was given; leave it out"));
     }
     let geometry = device.geometry().clone();
-    let shape = Shape::new(&geometry, spec.units);
+    let shape = InstanceGeometry::new(&geometry, spec.units);
     let unit = geometry.ws_opt;
     let buffer = device.buffers().take(unit);
     (0..unit).for_each(|sector| pad(device, buffer, sector));
@@ -43,11 +43,11 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Bl
             ChunkState::Closed => ChunkUse::Closed,
         }
     });
-    let mut found: Vec<(SectorTag, Place)> = Vec::new();
+    let mut found: Vec<(SectorTag, PhysicalAddress)> = Vec::new();
     for chunk in chunks().filter(|&chunk| matches!(pool.get(chunk), ChunkUse::Open | ChunkUse::Closed)) {
         let written = device.chunk(shape.chunk_id(chunk)).write_pointer.unwrap_or(geometry.sectors_per_chunk);
         for sector in 0..written {
-            let place = Place(shape.first_place(chunk).0 + u64::from(sector));
+            let place = PhysicalAddress(shape.first_place(chunk).0 + u64::from(sector));
             let read = run(&shape, place, 1, Op::Read, buffer);
             if device.call(&[read]).map_err(|cut| cut.to_string())?[0].status.has_data() {
                 let buffers = device.buffers();
@@ -73,7 +73,7 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Bl
 }
 
 /// The one stream, over all units.
-fn append_point(geometry: &Geometry, shape: &Shape) -> AppendPoint<usize> {
+fn append_point(geometry: &Geometry, shape: &InstanceGeometry) -> AppendPoint<usize> {
     let Geometry { sectors_per_chunk: chunk_sectors, mw_cunits, .. } = *geometry;
     let width = shape.units().min(shape.chunks() / 16).max(1);
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
@@ -83,7 +83,7 @@ fn append_point(geometry: &Geometry, shape: &Shape) -> AppendPoint<usize> {
 /// An instance without any block.
 fn empty(
     geometry: &Geometry,
-    shape: Shape,
+    shape: InstanceGeometry,
     pool: ChunkPool,
     append: AppendPoint<usize>,
     buffers: &mut Buffers,
@@ -143,7 +143,7 @@ fn pad(device: &mut dyn BlockingDevice, buffer: BufId, sector: u32) {
 /// that the stream has no position for is written to its end.
 fn go_on(
     device: &mut dyn BlockingDevice,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     chunk: ChunkIndex,
     buffer: BufId,
     append: &mut AppendPoint<usize>,
@@ -161,7 +161,7 @@ fn go_on(
             return Ok(());
         }
         assert!(pointer < sectors_per_chunk, "an open chunk is full");
-        let place = Place(shape.first_place(chunk).0 + u64::from(pointer));
+        let place = PhysicalAddress(shape.first_place(chunk).0 + u64::from(pointer));
         let write = run(shape, place, ws_min, Op::Write { fua: false }, buffer);
         device.call(&[write]).map_err(|cut| cut.to_string())?;
         if device.chunk(shape.chunk_id(chunk)) == found {
@@ -171,7 +171,7 @@ fn go_on(
 }
 
 /// A command on consecutive sectors.
-pub fn run(shape: &Shape, first: Place, count: u32, op: Op, buffer: BufId) -> Command {
+pub fn run(shape: &InstanceGeometry, first: PhysicalAddress, count: u32, op: Op, buffer: BufId) -> Command {
     let addresses = Addresses::Run { first: shape.ppa(first), count };
     let plane_mode = PlaneMode::Single;
     Command { tag: Tag(0), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: true, plane_mode }

@@ -11,7 +11,7 @@ use ocssd_targets::linear::Layout;
 use ocssd_targets::registry;
 use ocssd_workload::job::parse_job_file;
 use ocssd_workload::results::JobResult;
-use ocssd_workload::run::{LayOut, Plan, PlannedJob, Runner, TargetShape};
+use ocssd_workload::run::{JobPlan, LayOut, PlannedJob, Runner, TargetShape};
 
 type Device = Trace<Stats<Flash>>;
 
@@ -36,7 +36,7 @@ pub fn runner<D: ocssd_lightnvm::Device>(
     let parsed = parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
     let jobs = vec![PlannedJob { job: parsed.jobs[0].clone(), target: id }];
     let mut buffers = host.take_buffers();
-    let plan = Plan::new(jobs, &shapes(host, id)).expect("a job that fits");
+    let plan = JobPlan::new(jobs, &shapes(host, id)).expect("a job that fits");
     let mut lay_out = LayOut::new(&plan, &shapes(host, id), &mut buffers);
     host.return_buffers(buffers);
     assert_eq!(host.run(&mut lay_out, Nanos::MAX), RunEnd::Finished);

@@ -15,7 +15,7 @@ use ocssd_targets::registry;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, StatsHandle};
 use ocssd_workload::job::parse_job_file;
 use ocssd_workload::results::JobResult;
-use ocssd_workload::run::{LayOut, Plan, PlannedJob, Runner, TargetShape};
+use ocssd_workload::run::{JobPlan, LayOut, PlannedJob, Runner, TargetShape};
 use std::ops::Range;
 
 /// Virtual time between two looks at a run.
@@ -156,19 +156,19 @@ impl World {
         Ok(runner.into_results(self.host.buffers_mut()))
     }
 
-    fn plan(&self, text: &str, on: &[usize]) -> anyhow::Result<Plan> {
+    fn plan(&self, text: &str, on: &[usize]) -> anyhow::Result<JobPlan> {
         let parsed = parse_job_file(text, "experiment", &|_| None, &|_| Err("no file".to_owned()))
             .with_context(|| format!("the job of this experiment: {text}"))?;
         ensure!(parsed.jobs.len() == on.len(), "{} jobs for {} targets", parsed.jobs.len(), on.len());
         let jobs = parsed.jobs.into_iter().zip(on);
         let jobs = jobs.map(|(job, &on)| PlannedJob { job, target: self.targets[on] }).collect();
-        Plan::new(jobs, &self.shapes()).map_err(|errors| {
+        JobPlan::new(jobs, &self.shapes()).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
             anyhow!(lines.join("\n"))
         })
     }
 
-    fn lay_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    fn lay_out(&mut self, plan: &JobPlan) -> anyhow::Result<()> {
         let mut buffers = self.host.take_buffers();
         let mut source = LayOut::new(plan, &self.shapes(), &mut buffers);
         self.host.return_buffers(buffers);

@@ -20,7 +20,7 @@ use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
 use ocssd_workload::results::ClockKind;
-use ocssd_workload::run::{Plan, PlannedJob, TargetShape};
+use ocssd_workload::run::{JobPlan, PlannedJob, TargetShape};
 
 /// The device of a run: the drive, counted and traced.
 pub type RunDevice = Trace<Stats<Flash>>;
@@ -30,7 +30,7 @@ pub struct Assembled {
     /// The loop with drive and targets, in virtual time.
     pub host: Host<RunDevice, VirtualClock>,
     /// The jobs on them.
-    pub plan: Plan,
+    pub plan: JobPlan,
     /// The targets, in order.
     pub targets: Vec<TargetId>,
     /// Their kinds.
@@ -111,7 +111,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         made.push(target.target);
     }
     let shapes: Vec<TargetShape<'_>> = made.iter().map(|target| TargetShape(target.as_ref())).collect();
-    let plan = Plan::new(jobs, &shapes).map_err(|errors| {
+    let plan = JobPlan::new(jobs, &shapes).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow!(lines.join("\n"))
     })?;
@@ -129,7 +129,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
 const PACING: [&str; 5] = ["rate", "rate_iops", "rate_process", "thinktime", "thinkcycles"];
 
 /// The targets, each with the results its jobs will have: one for each clone, in the order of the jobs.
-fn parties(named: &[JobTarget], plan: &Plan) -> Vec<Party> {
+fn parties(named: &[JobTarget], plan: &JobPlan) -> Vec<Party> {
     let party = |JobTarget { named_target, host }: &JobTarget| Party {
         jobs: Vec::new(),
         units: named_target.units.clone(),

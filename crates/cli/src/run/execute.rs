@@ -19,7 +19,7 @@ use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
 use ocssd_workload::results::{ClockKind, Direction, JobResult, Tail};
-use ocssd_workload::run::{Plan, Runner, SlowIo, TargetShape};
+use ocssd_workload::run::{JobPlan, Runner, SlowIo, TargetShape};
 use std::time::Duration;
 
 /// A run that has ended.
@@ -99,7 +99,7 @@ pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow:
 }
 
 struct Measured {
-    plan: Plan,
+    plan: JobPlan,
     targets: Vec<TargetId>,
     names: Vec<String>,
     notes: Vec<String>,

@@ -13,7 +13,7 @@ use crate::table;
 use anyhow::{anyhow, bail};
 use ocssd_engine::{Clock, Host, RunEnd};
 use ocssd_lightnvm::TargetId;
-use ocssd_workload::run::{LayOut, Plan};
+use ocssd_workload::run::{JobPlan, LayOut};
 use std::time::{Duration, Instant};
 
 /// A layout of so many bytes is announced (chosen: a few seconds of writing).
@@ -28,7 +28,7 @@ const MAP_BYTES: u64 = 4;
 pub fn lay_out<C: Clock>(
     args: &RunArgs,
     host: &mut Host<RunDevice, C>,
-    plan: &Plan,
+    plan: &JobPlan,
     targets: &[TargetId],
     interrupt: &Interrupt,
 ) -> anyhow::Result<(Option<u64>, Option<String>)> {
@@ -84,7 +84,7 @@ impl Announcement {
     /// A sentence, if it does not fit into the memory that is free.
     fn of<C: Clock>(
         host: &Host<RunDevice, C>,
-        plan: &Plan,
+        plan: &JobPlan,
         targets: &[TargetId],
         bytes: u64,
     ) -> anyhow::Result<Option<Self>> {

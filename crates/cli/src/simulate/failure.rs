@@ -5,8 +5,8 @@ use super::steps::Steps;
 use crate::table;
 use ocssd_sim::failure::{Cause, Failure};
 use ocssd_sim::journal::{Journal, Keep};
-use ocssd_sim::part::Part;
-use ocssd_sim::plan::Plan;
+use ocssd_sim::part::PlanPart;
+use ocssd_sim::plan::WorldPlan;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_targets::registry::Kind;
@@ -35,7 +35,7 @@ pub struct World<'a> {
 
 impl World<'_> {
     /// The command that runs it again, with these steps or all, and without these parts.
-    pub fn command(&self, only: Option<&Steps>, without: &[Part]) -> String {
+    pub fn command(&self, only: Option<&Steps>, without: &[PlanPart]) -> String {
         let Self { target, size, seed, .. } = self;
         let mut command = format!("ocssd simulate --target {target} --size {size} --seed {seed}");
         if let Some(steps) = only.filter(|steps| !steps.is_empty()) {
@@ -48,7 +48,7 @@ impl World<'_> {
     }
 }
 
-fn names(parts: &[Part]) -> Vec<&'static str> {
+fn names(parts: &[PlanPart]) -> Vec<&'static str> {
     parts.iter().map(|part| part.name()).collect()
 }
 
@@ -56,8 +56,8 @@ fn names(parts: &[Part]) -> Vec<&'static str> {
 pub struct Told<'a> {
     world: World<'a>,
     /// The plan, without these parts.
-    plan: Plan,
-    without: Vec<Part>,
+    plan: WorldPlan,
+    without: Vec<PlanPart>,
     /// How the run of these steps fails.
     failure: Failure,
     steps: Steps,
@@ -69,7 +69,7 @@ pub struct Told<'a> {
 }
 
 /// Makes a failing run short, and runs what is left of it with a journal.
-pub fn shorten<'a>(world: World<'a>, plan: &Plan, failure: &Failure, is_whole: bool) -> Told<'a> {
+pub fn shorten<'a>(world: World<'a>, plan: &WorldPlan, failure: &Failure, is_whole: bool) -> Told<'a> {
     let started = Instant::now();
     let again = run(plan, world.kind, &|_| true, Keep::Nothing);
     drop(again);

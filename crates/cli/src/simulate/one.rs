@@ -10,7 +10,7 @@ use crate::{Outcome, table};
 use anyhow::Context;
 use ocssd_sim::campaign::{Simulated, fitting};
 use ocssd_sim::journal::{Journal, Keep};
-use ocssd_sim::plan::Plan;
+use ocssd_sim::plan::WorldPlan;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::Short;
 use ocssd_sim::swarm::Asked;
@@ -77,14 +77,14 @@ fn create(path: &Path) -> anyhow::Result<File> {
         .with_context(|| format!("the timeline cannot be written to {}; name another file", path.display()))
 }
 
-fn write(file: File, path: &Path, journal: &Journal, plan: &Plan) -> anyhow::Result<()> {
+fn write(file: File, path: &Path, journal: &Journal, plan: &WorldPlan) -> anyhow::Result<()> {
     timeline::write(journal, &plan.config.geometry, &mut BufWriter::new(file)).with_context(|| {
         format!("the timeline {} could not be written to its end; make room", path.display())
     })
 }
 
 /// Steps that were asked for exist.
-fn check_steps(seed: u64, plan: &Plan, only: Option<&Steps>) -> anyhow::Result<()> {
+fn check_steps(seed: u64, plan: &WorldPlan, only: Option<&Steps>) -> anyhow::Result<()> {
     let last = plan.steps.len() - 1;
     match only.and_then(Steps::last) {
         Some(asked) if asked > last => anyhow::bail!(
@@ -95,7 +95,7 @@ fn check_steps(seed: u64, plan: &Plan, only: Option<&Steps>) -> anyhow::Result<(
     }
 }
 
-fn steps(args: &SimulateArgs, plan: &Plan) -> Steps {
+fn steps(args: &SimulateArgs, plan: &WorldPlan) -> Steps {
     args.only.clone().unwrap_or_else(|| all_steps(plan))
 }
 

@@ -1,7 +1,7 @@
 //! A plan in words: what a seed means, and its steps, requests in a row on one line.
 
 use super::steps::Steps;
-use ocssd_sim::plan::{Plan, Step};
+use ocssd_sim::plan::{Step, WorldPlan};
 
 /// Steps in a row that are told on one line.
 struct Row {
@@ -11,7 +11,7 @@ struct Row {
 }
 
 /// Those steps of a plan that are in `only`, one line each, requests in a row on one.
-pub fn steps_in_words(plan: &Plan, only: &Steps) -> Vec<String> {
+pub fn steps_in_words(plan: &WorldPlan, only: &Steps) -> Vec<String> {
     let mut rows: Vec<(bool, Row)> = Vec::new();
     for (index, step) in plan.steps.iter().enumerate().filter(|&(index, _)| only.contains(index)) {
         let is_request = matches!(step, Step::Request { .. });
@@ -34,7 +34,7 @@ impl Row {
 }
 
 /// Every step.
-pub fn all_steps(plan: &Plan) -> Steps {
+pub fn all_steps(plan: &WorldPlan) -> Steps {
     Steps::of(&(0..plan.steps.len()).collect::<Vec<usize>>())
 }
 

@@ -6,7 +6,7 @@
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::shares::Want;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
@@ -34,7 +34,7 @@ enum Merge {
     /// Its blocks are read.
     Reading,
     /// They are changed, and wait for a place for the job that writes them.
-    Changed { piece: Piece, blocks: Range<u64> },
+    Changed { piece: PoolPiece, blocks: Range<u64> },
     /// They are written.
     Writing,
 }
@@ -51,7 +51,7 @@ pub struct Asked {
     /// Its bytes, within the file.
     pub bytes: Range<u64>,
     /// What is to be written, from the first byte of the piece on.
-    pub payload: Option<Piece>,
+    pub payload: Option<PoolPiece>,
 }
 
 /// A request.
@@ -68,14 +68,14 @@ pub struct OpenRequest {
     /// The first error.
     error: Option<Errno>,
     /// What was read: the first byte of each part, which may lie before the first that was asked for.
-    held: Vec<(u64, Piece)>,
+    held: Vec<(u64, PoolPiece)>,
 }
 
 /// A part of what was read: bytes of a piece.
 #[derive(Debug)]
-pub struct Part {
+pub struct FilePart {
     /// The piece.
-    pub piece: Piece,
+    pub piece: PoolPiece,
     /// The first of the bytes that were asked for.
     pub first: usize,
     /// How many.
@@ -256,7 +256,7 @@ impl OpenRequest {
     }
 
     /// Puts what is to be written into blocks that were read.
-    fn change(&self, piece: &Piece, blocks: &Range<u64>, block: u64, dispatcher: &mut Dispatcher) {
+    fn change(&self, piece: &PoolPiece, blocks: &Range<u64>, block: u64, dispatcher: &mut Dispatcher) {
         let end = self.asked.bytes.end.min(blocks.end * block);
         let into = as_usize(self.at - blocks.start * block);
         let count = as_usize(end - self.at);
@@ -272,7 +272,7 @@ impl OpenRequest {
     }
 
     /// How it ended: with an error, or with what was read, in order.
-    pub fn end(mut self, block_bytes: u32, dispatcher: &mut Dispatcher) -> Result<Vec<Part>, Errno> {
+    pub fn end(mut self, block_bytes: u32, dispatcher: &mut Dispatcher) -> Result<Vec<FilePart>, Errno> {
         assert!(self.running == 0, "a request ends while jobs run");
         if let Some(payload) = self.asked.payload.take() {
             dispatcher.pool.give_back(payload);
@@ -288,7 +288,7 @@ impl OpenRequest {
         let parts = self.held.into_iter().map(|(first, piece)| {
             let begin = asked.start.max(first);
             let end = asked.end.min(first + piece_bytes);
-            Part { piece, first: as_usize(begin - first), count: as_usize(end - begin) }
+            FilePart { piece, first: as_usize(begin - first), count: as_usize(end - begin) }
         });
         Ok(parts.collect())
     }

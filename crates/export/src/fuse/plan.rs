@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum FusePlan {
     /// Something with the content of a file.
     Content {
         /// What.
@@ -37,7 +37,7 @@ const READ_ONLY: u32 = 0;
 ///
 /// # Errors
 /// What the program hears.
-pub fn plan(request: &Request<'_>, file: Option<&Export>) -> Result<Plan, Errno> {
+pub fn plan(request: &Request<'_>, file: Option<&Export>) -> Result<FusePlan, Errno> {
     match (*request, file) {
         (Request::Other, _) => Err(Errno::NOSYS),
         (Request::Rearrange, _) => Err(Errno::PERM),
@@ -59,18 +59,18 @@ pub fn plan(request: &Request<'_>, file: Option<&Export>) -> Result<Plan, Errno>
         }
         (Request::Write { offset, size }, Some(export)) => write(offset, size, export),
         (Request::Fallocate { offset, length, mode }, Some(export)) => clear(offset, length, mode, export),
-        (Request::Fsync, Some(_)) => Ok(Plan::Content { task: Task::Flush, bytes: 0..0 }),
-        _ => Ok(Plan::AtOnce),
+        (Request::Fsync, Some(_)) => Ok(FusePlan::Content { task: Task::Flush, bytes: 0..0 }),
+        _ => Ok(FusePlan::AtOnce),
     }
 }
 
 /// Work with bytes, if there are any.
-fn content(task: Task, bytes: Range<u64>) -> Plan {
-    if bytes.start < bytes.end { Plan::Content { task, bytes } } else { Plan::Nothing }
+fn content(task: Task, bytes: Range<u64>) -> FusePlan {
+    if bytes.start < bytes.end { FusePlan::Content { task, bytes } } else { FusePlan::Nothing }
 }
 
 /// A size that changes nothing, and times, may be set.
-fn setattr(valid: u32, size: u64, file: Option<&Export>) -> Result<Plan, Errno> {
+fn setattr(valid: u32, size: u64, file: Option<&Export>) -> Result<FusePlan, Errno> {
     let resizes = valid & attribute::SIZE != 0 && file.is_none_or(|export| export.bytes() != size);
     if resizes || valid & attribute::ACCESS != 0 || file.is_none() {
         return Err(Errno::PERM);
@@ -79,11 +79,11 @@ fn setattr(valid: u32, size: u64, file: Option<&Export>) -> Result<Plan, Errno> 
     if sets_time && file.is_some_and(|export| export.read_only) {
         return Err(Errno::ROFS);
     }
-    Ok(Plan::AtOnce)
+    Ok(FusePlan::AtOnce)
 }
 
 /// A write over the end goes as far as the end.
-fn write(offset: u64, size: u32, export: &Export) -> Result<Plan, Errno> {
+fn write(offset: u64, size: u32, export: &Export) -> Result<FusePlan, Errno> {
     if export.read_only {
         return Err(Errno::ROFS);
     }
@@ -92,11 +92,11 @@ fn write(offset: u64, size: u32, export: &Export) -> Result<Plan, Errno> {
     }
     let end = offset.saturating_add(u64::from(size)).min(export.bytes());
     // A write of nothing is answered as one, with its count.
-    Ok(Plan::Content { task: Task::Write, bytes: offset..end.max(offset) })
+    Ok(FusePlan::Content { task: Task::Write, bytes: offset..end.max(offset) })
 }
 
 /// A hole is punched as far as the end, as fallocate(2) has it; zeroes are written within the file only.
-fn clear(offset: u64, length: u64, mode: u32, export: &Export) -> Result<Plan, Errno> {
+fn clear(offset: u64, length: u64, mode: u32, export: &Export) -> Result<FusePlan, Errno> {
     if export.read_only {
         return Err(Errno::ROFS);
     }
@@ -138,21 +138,21 @@ mod tests {
         Export { read_only, ..Export::example() }
     }
 
-    fn check(request: Request<'_>, expected: Result<Plan, Errno>) {
+    fn check(request: Request<'_>, expected: Result<FusePlan, Errno>) {
         let both = [plan(&request, Some(&export(false))), expected];
         assert_eq!(both[0], both[1], "{request:?}");
     }
 
-    fn does(task: Task, bytes: Range<u64>) -> Result<Plan, Errno> {
-        Ok(Plan::Content { task, bytes })
+    fn does(task: Task, bytes: Range<u64>) -> Result<FusePlan, Errno> {
+        Ok(FusePlan::Content { task, bytes })
     }
 
     #[test]
     fn content_ends_where_the_file_does() {
         check(Request::Read { offset: 1, size: 7 }, does(Task::Read, 1..8));
         check(Request::Read { offset: 51_199, size: 4096 }, does(Task::Read, 51_199..51_200));
-        check(Request::Read { offset: 51_200, size: 4096 }, Ok(Plan::Nothing));
-        check(Request::Read { offset: u64::MAX, size: 4096 }, Ok(Plan::Nothing));
+        check(Request::Read { offset: 51_200, size: 4096 }, Ok(FusePlan::Nothing));
+        check(Request::Read { offset: u64::MAX, size: 4096 }, Ok(FusePlan::Nothing));
         check(Request::Read { offset: 0, size: u32::MAX }, Err(Errno::INVAL));
         check(Request::Write { offset: 51_000, size: 512 }, does(Task::Write, 51_000..51_200));
         check(Request::Write { offset: 51_200, size: 1 }, Err(Errno::NOSPC));
@@ -168,7 +168,7 @@ mod tests {
         let zeroes = Task::Clear(Work::WriteZeroes);
         check(ask(fallocate::PUNCH_HOLE | keep, 100, 1000), does(hole, 100..1100));
         check(ask(fallocate::PUNCH_HOLE | keep, 51_000, u64::MAX), does(hole, 51_000..51_200));
-        check(ask(fallocate::PUNCH_HOLE | keep, 60_000, 1), Ok(Plan::Nothing));
+        check(ask(fallocate::PUNCH_HOLE | keep, 60_000, 1), Ok(FusePlan::Nothing));
         check(ask(fallocate::ZERO_RANGE, 0, 51_200), does(zeroes, 0..51_200));
         check(ask(fallocate::ZERO_RANGE | keep, 0, 51_201), Err(Errno::NOSPC));
         check(ask(0, 0, 512), Err(Errno::OPNOTSUPP));
@@ -181,10 +181,10 @@ mod tests {
     #[test]
     fn sizes_stand_and_times_may_be_set() {
         let ask = |valid, size| Request::Setattr { valid, size, mtime: Duration::ZERO };
-        check(ask(attribute::SIZE, 51_200), Ok(Plan::AtOnce));
+        check(ask(attribute::SIZE, 51_200), Ok(FusePlan::AtOnce));
         check(ask(attribute::SIZE, 0), Err(Errno::PERM));
         check(ask(attribute::SIZE, 51_201), Err(Errno::PERM));
-        check(ask(attribute::MTIME, 0), Ok(Plan::AtOnce));
+        check(ask(attribute::MTIME, 0), Ok(FusePlan::AtOnce));
         check(ask(1, 0), Err(Errno::PERM));
         check(Request::Rearrange, Err(Errno::PERM));
         check(Request::Other, Err(Errno::NOSYS));
@@ -202,7 +202,7 @@ mod tests {
         ]
         .map(|request| plan(&request, Some(&export(true))));
         assert!(found.iter().all(|one| *one == Err(Errno::ROFS)), "{found:?}");
-        assert_eq!(plan(&Request::Open { flags: 0x8000 }, Some(&export(true))), Ok(Plan::AtOnce));
+        assert_eq!(plan(&Request::Open { flags: 0x8000 }, Some(&export(true))), Ok(FusePlan::AtOnce));
         assert!(plan(&Request::Read { offset: 0, size: 1 }, Some(&export(true))).is_ok());
     }
 }

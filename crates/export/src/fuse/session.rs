@@ -3,15 +3,15 @@
 //! A state machine over messages, without descriptor and clock. Deliberately not here: where messages come from.
 
 use super::directory::{Directory, NAME_BYTES_MAX};
-use super::open_request::{Asked, OpenRequest, Part, Step, Task, collide};
-use super::plan::{self, Plan};
+use super::open_request::{Asked, FilePart, OpenRequest, Step, Task, collide};
+use super::plan::{self, FusePlan};
 use super::wire::{
     Agreement, Header, OPENED, Request, VERSION, WRITE_HEAD_BYTES, ability, attribute, attributes_out,
     entry_out, init, statfs, written,
 };
 use crate::dispatcher::Dispatcher;
 use crate::job::{Done, JobOwner};
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::shares::ClientId;
 use ocssd_base::usize_of;
 use rustix::io::Errno;
@@ -40,7 +40,7 @@ pub struct Answer {
     /// The kernel's name for what it asked.
     pub unique: u64,
     /// `Err`, or text and payload.
-    pub result: Result<(Vec<u8>, Vec<Part>), Errno>,
+    pub result: Result<(Vec<u8>, Vec<FilePart>), Errno>,
 }
 
 /// A mount, as the kernel talks to it.
@@ -107,7 +107,7 @@ impl Session {
         &mut self,
         header: &Header,
         body: &[u8],
-        payload: Option<Piece>,
+        payload: Option<PoolPiece>,
         now: Duration,
         dispatcher: &mut Dispatcher,
     ) {
@@ -125,7 +125,7 @@ impl Session {
         let file = self.directory.export(header.node);
         let plan = plan::plan(&request, file.map(|id| dispatcher.exports.get(id)));
         match (plan, file) {
-            (Ok(Plan::Content { task, bytes }), Some(export)) => {
+            (Ok(FusePlan::Content { task, bytes }), Some(export)) => {
                 plan::count(&mut dispatcher.stats, task, bytes.end - bytes.start);
                 if matches!(task, Task::Write | Task::Clear(_)) {
                     self.directory.on_change(export, now);
@@ -135,7 +135,7 @@ impl Session {
             (plan, _) => {
                 payload.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
                 match plan {
-                    Ok(Plan::Nothing) => self.answer(header.unique, Ok(Vec::new())),
+                    Ok(FusePlan::Nothing) => self.answer(header.unique, Ok(Vec::new())),
                     Ok(_) => self.at_once(header, &request, now, dispatcher),
                     Err(errno) => {
                         // What is not known here is no error of anybody.

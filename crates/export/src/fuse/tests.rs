@@ -1,7 +1,7 @@
 //! The session against a disk in memory, without a mount: bytes of any place, failures, and messages that are none.
 
 use super::directory::Directory;
-use super::open_request::Part;
+use super::open_request::FilePart;
 use super::session::{Answer, Session};
 use super::wire::{HEADER_BYTES, Header, opcode};
 use crate::dispatcher::Dispatcher;
@@ -85,7 +85,7 @@ impl Talk {
         }
         while let Some(Answer { unique, result }) = self.session.poll_answer() {
             let bytes = result.map(|(mut text, parts)| {
-                for Part { piece, first, count } in parts {
+                for FilePart { piece, first, count } in parts {
                     text.extend_from_slice(self.dispatcher.buffers.bytes(piece.buffer, first, count));
                     self.dispatcher.pool.give_back(piece);
                 }

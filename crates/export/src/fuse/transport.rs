@@ -10,7 +10,7 @@ use super::wire::{HEADER_BYTES, Header, WRITE_HEAD_BYTES, answer_head, opcode};
 use crate::dispatcher::Dispatcher;
 use crate::exports::Exports;
 use crate::job::Done;
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::reactor::{Interest, Limits, Ready, Sockets, Transport};
 use crate::shares::Want;
 use ocssd_base::Nanos;
@@ -104,7 +104,7 @@ struct FuseTransport {
     session: Session,
     stopper: Option<UnixStream>,
     /// Where the next message's payload goes.
-    spare: Option<Piece>,
+    spare: Option<PoolPiece>,
     /// The device may have a message.
     readable: bool,
     end: End,

@@ -6,7 +6,7 @@ use crate::memory_disk::MemoryDisks;
 use crate::nvme_subsystem::{Subsystem, SubsystemConfig};
 use crate::nvme_tcp::Session;
 use crate::nvme_tcp::host::{Host, transported};
-use crate::protocol::{Phase, Protocol, Rude};
+use crate::protocol::{Phase, Protocol, ProtocolError};
 use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_nvme::Sqe;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DISCOVERY_NQN, DYNAMIC_CNTLID, PropertySet, offset};
@@ -108,7 +108,12 @@ fn play(
     answered + drain(session, dispatcher)
 }
 
-fn give(session: &mut Session, data: &[u8], turn: usize, dispatcher: &mut Dispatcher) -> Result<usize, Rude> {
+fn give(
+    session: &mut Session,
+    data: &[u8],
+    turn: usize,
+    dispatcher: &mut Dispatcher,
+) -> Result<usize, ProtocolError> {
     match session.payload_space() {
         Some(space) if turn & 2 == 0 => {
             let count = space.count.min(data.len());

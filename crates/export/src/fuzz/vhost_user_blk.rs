@@ -58,12 +58,12 @@ pub fn vhost_user_blk_guest(data: &[u8]) -> usize {
     }
     let mut guest = Guest::new(&dispatcher, ExportId(u32::from(shape >> 2 & 1)));
     let mut steps = Steps(&data[..data.len().min(super::BYTES_MAX)]);
-    let mut is_rude = false;
-    while !steps.0.is_empty() && !is_rude {
-        is_rude = step(&mut steps, &mut guest, &mut dispatcher, &mut disks);
+    let mut is_protocol_error = false;
+    while !steps.0.is_empty() && !is_protocol_error {
+        is_protocol_error = step(&mut steps, &mut guest, &mut dispatcher, &mut disks);
     }
-    is_rude |= !is_rude && guest.settle(&mut dispatcher, &mut disks).is_err();
-    if !is_rude {
+    is_protocol_error |= !is_protocol_error && guest.settle(&mut dispatcher, &mut disks).is_err();
+    if !is_protocol_error {
         assert!(guest.device.is_idle(), "a request of a guest that was not dropped never ended");
     }
     finish(&mut dispatcher, &mut disks);

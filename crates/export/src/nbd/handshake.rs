@@ -8,7 +8,7 @@ use super::wire::{
     FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, Fields, IHAVEOPT, NBDMAGIC, TEXT_BYTES_MAX, option, reply,
 };
 use crate::exports::{Export, ExportId, Exports};
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use crate::send_queue::SendQueue;
 
 /// Longest data of an option that is kept: two texts of the largest size, and some numbers (chosen; the longest sensible
@@ -42,8 +42,8 @@ pub enum Next {
     Tls,
     /// Requests.
     Serve(Agreed),
-    /// The client has said farewell.
-    Farewell,
+    /// The client has asked to disconnect.
+    Closing,
 }
 
 /// Whether clients must encrypt.
@@ -122,13 +122,13 @@ impl Handshake {
     /// Takes what the client sent; returns how much of it, and what comes next.
     ///
     /// # Errors
-    /// [`Rude`], for bytes that are no handshake.
+    /// [`ProtocolError`], for bytes that are no handshake.
     pub fn on_bytes(
         &mut self,
         bytes: &[u8],
         exports: &Exports,
         send_queue: &mut SendQueue,
-    ) -> Result<(usize, Next), Rude> {
+    ) -> Result<(usize, Next), ProtocolError> {
         let mut used = 0;
         loop {
             used += self.gather(&bytes[used..]);
@@ -138,7 +138,7 @@ impl Handshake {
             let next = self.step(exports, send_queue)?;
             if next == Next::Tls && used < bytes.len() {
                 // Whoever sits between could have put them there: they must not count as encrypted.
-                return Err(Rude::garbage("bytes came after STARTTLS and before TLS; nothing may"));
+                return Err(ProtocolError::garbage("bytes came after STARTTLS and before TLS; nothing may"));
             }
             if next != Next::More || used == bytes.len() || send_queue.is_long() {
                 return Ok((used, next));
@@ -159,7 +159,7 @@ impl Handshake {
     }
 
     /// What was expected is there.
-    fn step(&mut self, exports: &Exports, send_queue: &mut SendQueue) -> Result<Next, Rude> {
+    fn step(&mut self, exports: &Exports, send_queue: &mut SendQueue) -> Result<Next, ProtocolError> {
         let held = std::mem::take(&mut self.held);
         match self.expect {
             Expect::Flags => {
@@ -191,11 +191,11 @@ impl Handshake {
         self.needed = OPTION_BYTES;
     }
 
-    fn on_flags(&mut self, held: &[u8]) -> Result<(), Rude> {
+    fn on_flags(&mut self, held: &[u8]) -> Result<(), ProtocolError> {
         let flags = Fields(held).u32().unwrap_or(u32::MAX);
         let known = u32::from(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
         if flags & !known != 0 {
-            return Err(Rude::garbage(format!(
+            return Err(ProtocolError::garbage(format!(
                 "the client's flags are {flags:#x}; only {known:#x} are known"
             )));
         }
@@ -204,22 +204,24 @@ impl Handshake {
         Ok(())
     }
 
-    fn on_option(&mut self, held: &[u8]) -> Result<(), Rude> {
+    fn on_option(&mut self, held: &[u8]) -> Result<(), ProtocolError> {
         let mut fields = Fields(held);
         let (magic, option, length) = (fields.u64(), fields.u32(), fields.u32());
         let (Some(IHAVEOPT), Some(option), Some(length)) = (magic, option, length) else {
-            return Err(Rude::garbage("an option does not begin with IHAVEOPT"));
+            return Err(ProtocolError::garbage("an option does not begin with IHAVEOPT"));
         };
         self.options += 1;
         if self.options > OPTIONS_MAX {
-            return Err(Rude::oversized(format!("more than {OPTIONS_MAX} options")));
+            return Err(ProtocolError::oversized(format!("more than {OPTIONS_MAX} options")));
         }
         if !self.fixed && option != option::EXPORT_NAME {
-            return Err(Rude::garbage(format!("option {option} of a client that is not fixed newstyle")));
+            return Err(ProtocolError::garbage(format!(
+                "option {option} of a client that is not fixed newstyle"
+            )));
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > SKIPPED_BYTES_MAX || length > OPTION_BYTES_MAX && option == option::EXPORT_NAME {
-            return Err(Rude::oversized(format!("option {option} has {length} bytes")));
+            return Err(ProtocolError::oversized(format!("option {option} has {length} bytes")));
         }
         if length > OPTION_BYTES_MAX {
             self.expect = Expect::Skip { option, left: length };
@@ -238,16 +240,16 @@ impl Handshake {
         data: &[u8],
         exports: &Exports,
         send_queue: &mut SendQueue,
-    ) -> Result<Next, Rude> {
+    ) -> Result<Next, ProtocolError> {
         let bare = self.tls == TlsPolicy::Required && !self.encrypted;
         match option {
             option::ABORT => {
                 answer::option(send_queue, option, reply::ACK, &[]);
-                return Ok(Next::Farewell);
+                return Ok(Next::Closing);
             }
             option::STARTTLS => return Ok(self.on_starttls(data, send_queue)),
             option::EXPORT_NAME if bare => {
-                return Err(Rude::garbage("an export was asked for without TLS, which is required"));
+                return Err(ProtocolError::garbage("an export was asked for without TLS, which is required"));
             }
             _ if bare => answer::option(send_queue, option, reply::ERR_TLS_REQD, b"begin with STARTTLS"),
             option::EXPORT_NAME => return self.on_export_name(data, exports, send_queue),
@@ -282,10 +284,10 @@ impl Handshake {
         data: &[u8],
         exports: &Exports,
         send_queue: &mut SendQueue,
-    ) -> Result<Next, Rude> {
+    ) -> Result<Next, ProtocolError> {
         let name = std::str::from_utf8(data).ok().filter(|name| name.len() <= TEXT_BYTES_MAX);
         let Some(id) = name.and_then(|name| exports.find_block(name)) else {
-            return Err(Rude::garbage("an export that does not exist was asked for by EXPORT_NAME"));
+            return Err(ProtocolError::garbage("an export that does not exist was asked for by EXPORT_NAME"));
         };
         let export = exports.get(id);
         send_queue.push_text(&export.bytes().to_be_bytes());

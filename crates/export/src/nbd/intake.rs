@@ -3,7 +3,7 @@
 //! Deliberately not here: what headers mean.
 
 use super::wire::{NbdError, REQUEST_BYTES};
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use crate::protocol::Space;
 use ocssd_base::SlabKey;
 
@@ -11,7 +11,7 @@ use ocssd_base::SlabKey;
 #[derive(Debug)]
 pub struct Filling {
     /// The piece.
-    pub piece: Piece,
+    pub piece: PoolPiece,
     /// First byte on the export.
     pub offset: u64,
     /// Bytes it is to hold.

@@ -3,18 +3,18 @@
 //! Deliberately not here: which request comes next, and where jobs go.
 
 use super::answer;
-use super::plan::{Kind, Plan, error_of};
+use super::plan::{Kind, NbdPlan, error_of};
 use super::wire::{NbdError, RequestHeader, allocation, chunk, chunk_header, simple_reply};
 use crate::exports::Export;
 use crate::job::{Answer, Done, Extent};
-use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
+use crate::pool::{PIECE_BYTES_MAX, Pool, PoolPiece};
 use crate::send_queue::SendQueue;
 
 /// A part of a read that waits for the others.
 #[derive(Debug)]
 struct Held {
     offset: u64,
-    piece: Piece,
+    piece: PoolPiece,
     bytes: usize,
 }
 
@@ -22,7 +22,7 @@ struct Held {
 #[derive(Debug)]
 pub struct OpenRequest {
     /// What is to be done.
-    pub plan: Plan,
+    pub plan: NbdPlan,
     /// The client's name for it.
     cookie: u64,
     /// First byte.
@@ -62,7 +62,7 @@ pub enum NextStep {
 impl OpenRequest {
     /// A request of which nothing is done.
     #[must_use]
-    pub fn new(header: &RequestHeader, plan: Plan) -> Self {
+    pub fn new(header: &RequestHeader, plan: NbdPlan) -> Self {
         let length = if plan.kind == Kind::Flush { 0 } else { header.length };
         Self {
             plan,

@@ -36,7 +36,7 @@ pub enum Kind {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct NbdPlan {
     /// What.
     pub kind: Kind,
     /// Answered when durable only.
@@ -47,11 +47,11 @@ pub struct Plan {
 ///
 /// # Errors
 /// What the client is to hear.
-pub fn plan(header: &RequestHeader, export: &Export, agreed: &Agreed) -> Result<Plan, NbdError> {
+pub fn plan(header: &RequestHeader, export: &Export, agreed: &Agreed) -> Result<NbdPlan, NbdError> {
     let kind = kind(header, export, agreed)?;
     let fua = header.flags & command_flag::FUA != 0;
     if kind == Kind::Flush {
-        return Ok(Plan { kind, fua: false });
+        return Ok(NbdPlan { kind, fua: false });
     }
     let changes = matches!(kind, Kind::Write | Kind::Zeroes | Kind::Range(_));
     if changes && export.read_only {
@@ -68,7 +68,7 @@ pub fn plan(header: &RequestHeader, export: &Export, agreed: &Agreed) -> Result<
         let writes = changes && kind != Kind::Range(Work::Discard);
         return Err(if writes { NbdError::NoSpc } else { NbdError::Inval });
     }
-    Ok(Plan { kind, fua: fua && changes })
+    Ok(NbdPlan { kind, fua: fua && changes })
 }
 
 fn kind(header: &RequestHeader, export: &Export, agreed: &Agreed) -> Result<Kind, NbdError> {
@@ -96,7 +96,7 @@ fn kind(header: &RequestHeader, export: &Export, agreed: &Agreed) -> Result<Kind
 }
 
 /// Counts a request.
-pub fn count(stats: &mut Stats, plan: &Plan) {
+pub fn count(stats: &mut Stats, plan: &NbdPlan) {
     let counter = match plan.kind {
         Kind::Read { .. } => &mut stats.reads,
         Kind::Write => &mut stats.writes,

@@ -4,7 +4,7 @@ use super::handshake::{Handshake, Next, TlsPolicy};
 use super::transmission::Transmission;
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::protocol::{Phase, Protocol, ProtocolError, Space};
 use crate::send_queue::SendQueue;
 
 /// Bytes received at once during the handshake (chosen: several options).
@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Takes bytes of the handshake.
-    fn greet(&mut self, bytes: &[u8], dispatcher: &Dispatcher) -> Result<usize, Rude> {
+    fn greet(&mut self, bytes: &[u8], dispatcher: &Dispatcher) -> Result<usize, ProtocolError> {
         let Stage::Handshake(handshake) = &mut self.stage else { return Ok(0) };
         if self.send_queue.is_long() {
             return Ok(0);
@@ -48,7 +48,7 @@ impl Session {
         let (used, next) = handshake.on_bytes(bytes, &dispatcher.exports, &mut self.send_queue)?;
         match next {
             Next::More => {}
-            Next::Farewell => self.stage = Stage::Over,
+            Next::Closing => self.stage = Stage::Over,
             Next::Tls => {
                 if let Stage::Handshake(handshake) = std::mem::replace(&mut self.stage, Stage::Over) {
                     self.stage = Stage::Tls(handshake);
@@ -68,7 +68,7 @@ impl Session {
 }
 
 impl Protocol for Session {
-    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude> {
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, ProtocolError> {
         let mut used = self.greet(bytes, dispatcher)?;
         if let Stage::Transmission(transmission) = &mut self.stage {
             used += transmission.on_bytes(&bytes[used..], &mut self.send_queue, dispatcher)?;

@@ -5,7 +5,7 @@ use super::session::Session;
 use super::wire::{FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, IHAVEOPT, RequestHeader, option};
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
-use crate::protocol::{Protocol, Rude};
+use crate::protocol::{Protocol, ProtocolError};
 use ocssd_lightnvm::{Buffers, Payload, PayloadFormat};
 use std::io::IoSlice;
 
@@ -43,7 +43,7 @@ impl Talk {
 
     /// Sends bytes, lets everything happen, and returns what the server sent. Odd numbers of bytes are offered at a time,
     /// and payload goes where the session wants it.
-    pub fn say(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Rude> {
+    pub fn say(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let (mut at, mut answer) = (0, Vec::new());
         loop {
             let mut moved = self.hand_over(&bytes[at..])?;
@@ -66,7 +66,7 @@ impl Talk {
         }
     }
 
-    fn hand_over(&mut self, bytes: &[u8]) -> Result<usize, Rude> {
+    fn hand_over(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
         if let Some(space) = self.session.payload_space() {
             let count = space.count.min(bytes.len()).min(777);
             self.dispatcher

@@ -12,7 +12,7 @@ use super::wire::{NbdError, REQUEST_BYTES, REQUEST_BYTES_MAX, RequestHeader, com
 use crate::dispatcher::Dispatcher;
 use crate::exports::Export;
 use crate::job::{Done, Job, JobOwner, Work};
-use crate::protocol::{Rude, Space};
+use crate::protocol::{ProtocolError, Space};
 use crate::send_queue::SendQueue;
 use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey};
@@ -43,7 +43,7 @@ pub struct Transmission {
     /// The last request was a write: the next probably is one too.
     writing: bool,
     stopping: bool,
-    farewell: bool,
+    closing: bool,
 }
 
 impl Transmission {
@@ -58,22 +58,22 @@ impl Transmission {
             intake: Intake::header(),
             writing: false,
             stopping: false,
-            farewell: false,
+            closing: false,
         }
     }
 
     /// Takes what the client sent; returns how much.
     ///
     /// # Errors
-    /// [`Rude`], for bytes that are no request.
+    /// [`ProtocolError`], for bytes that are no request.
     pub fn on_bytes(
         &mut self,
         bytes: &[u8],
         send_queue: &mut SendQueue,
         dispatcher: &mut Dispatcher,
-    ) -> Result<usize, Rude> {
+    ) -> Result<usize, ProtocolError> {
         let mut used = 0;
-        while used < bytes.len() && !self.farewell {
+        while used < bytes.len() && !self.closing {
             let rest = &bytes[used..];
             let taken = match &mut self.intake {
                 Intake::Header { have: 0, .. } if self.requests.is_full() || send_queue.is_long() => 0,
@@ -112,14 +112,14 @@ impl Transmission {
         held: &[u8; REQUEST_BYTES],
         send_queue: &mut SendQueue,
         dispatcher: &mut Dispatcher,
-    ) -> Result<(), Rude> {
+    ) -> Result<(), ProtocolError> {
         let Some(header) = RequestHeader::decode(held) else {
-            return Err(Rude::garbage("a request does not begin with its magic number"));
+            return Err(ProtocolError::garbage("a request does not begin with its magic number"));
         };
         self.intake = Intake::header();
         self.writing = header.command == command::WRITE;
         if header.command == command::DISC {
-            self.farewell = true;
+            self.closing = true;
             return Ok(());
         }
         let plan = plan::plan(&header, dispatcher.exports.get(self.agreed.export), &self.agreed);
@@ -127,7 +127,7 @@ impl Transmission {
         match plan {
             Err(error) if self.writing && header.length > 0 => {
                 if header.length > SKIPPED_BYTES_MAX {
-                    return Err(Rude::oversized(format!("a write of {} bytes", header.length)));
+                    return Err(ProtocolError::oversized(format!("a write of {} bytes", header.length)));
                 }
                 self.intake = Intake::Skip { left: header.length, cookie: header.cookie, error };
             }
@@ -237,7 +237,7 @@ impl Transmission {
     #[must_use]
     pub fn text_wanted(&self) -> usize {
         match &self.intake {
-            _ if self.farewell => 0,
+            _ if self.closing => 0,
             Intake::Payload { filling: None, .. } => 0,
             // The next header with the payload, but nothing of the payload behind it: that has its own place.
             Intake::Payload { .. } => REQUEST_BYTES,
@@ -338,16 +338,16 @@ impl Transmission {
         self.stopping = true;
     }
 
-    /// The client has said farewell, and everything is answered.
+    /// The client has asked to disconnect, and everything is answered.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.farewell && self.requests.is_empty()
+        self.closing && self.requests.is_empty()
     }
 
     /// No request is open, and nothing of one has come.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.requests.is_empty() && (self.farewell || self.intake.is_between())
+        self.requests.is_empty() && (self.closing || self.intake.is_between())
     }
 
     /// The connection is over: what is held comes back.

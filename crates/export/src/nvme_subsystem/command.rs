@@ -1,7 +1,7 @@
 //! A command that has not been answered: what it is, where its data is, and how far it is.
 
-use super::plan::{BlockKind, BlockPlan, Plan};
-use crate::pool::{Piece, Pool};
+use super::plan::{BlockKind, BlockPlan, CommandPlan};
+use crate::pool::{Pool, PoolPiece};
 use crate::shares::{ClientId, Want};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
@@ -100,13 +100,13 @@ pub struct Command<P> {
     /// How its data moves.
     pub transfer: Transfer,
     /// What is to be done.
-    pub plan: Plan,
+    pub plan: CommandPlan,
     /// How far it is.
     pub state: State,
     /// Its data.
-    pub piece: Option<Piece>,
+    pub piece: Option<PoolPiece>,
     /// Where a compare reads to what is there.
-    pub there: Option<Piece>,
+    pub there: Option<PoolPiece>,
     /// What the transport keeps with it.
     pub kept: P,
     /// Jobs given out.
@@ -123,7 +123,7 @@ impl<P> Command<P> {
     /// It compares, which takes memory for what is there too.
     #[must_use]
     pub const fn compares(&self) -> bool {
-        matches!(self.plan, Plan::Block(BlockPlan { kind: BlockKind::Compare, .. }))
+        matches!(self.plan, CommandPlan::Block(BlockPlan { kind: BlockKind::Compare, .. }))
     }
 
     /// Takes memory for its data; false if there is none. A compare takes both parts at once, so that none waits with one
@@ -147,7 +147,7 @@ impl<P> Command<P> {
 
     /// A command of which nothing is done.
     #[must_use]
-    pub const fn new(sqe: Sqe, transfer: Transfer, plan: Plan, kept: P) -> Self {
+    pub const fn new(sqe: Sqe, transfer: Transfer, plan: CommandPlan, kept: P) -> Self {
         Self {
             sqe,
             transfer,

@@ -7,12 +7,12 @@
 
 use super::association::Name;
 use super::command::{Command, State, Transfer};
-use super::plan::{self, Plan};
+use super::plan::{self, CommandPlan};
 use super::raw::COUNT_MASK;
 use super::subsystem::{Namespace, namespace};
 use crate::dispatcher::Dispatcher;
 use crate::job::JobOwner;
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use crate::shares::ClientId;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_lightnvm::Status;
@@ -61,7 +61,7 @@ pub struct Ended<P> {
     /// DW0 and DW1.
     pub result: (u32, u32),
     /// Data for the host, and how many bytes of it; the piece is the pool's again when it was sent.
-    pub data: Option<(Piece, usize)>,
+    pub data: Option<(PoolPiece, usize)>,
 }
 
 /// A shutdown that is on its way: how many exports were asked to flush, and how many have not ended.
@@ -267,8 +267,8 @@ impl<P> Commands<P> {
 
 /// Whether a command brought data: of a vector read of which some entries failed those of the others, which the bitmap tells
 /// apart.
-fn has_data(plan: &Plan, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32)) -> bool {
-    let is_vector_read = *plan == Plan::Raw && sqe.io_opcode() == IoOpcode::VECTOR_READ;
+fn has_data(plan: &CommandPlan, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32)) -> bool {
+    let is_vector_read = *plan == CommandPlan::Raw && sqe.io_opcode() == IoOpcode::VECTOR_READ;
     let failed = dw0.count_ones() + dw1.count_ones();
     status.status.has_data() || is_vector_read && (1..=sqe.cdw12 & COUNT_MASK).contains(&failed)
 }

@@ -6,14 +6,14 @@
 use super::command::{Command, State, Transfer};
 use super::commands::{Commands, Refusal, Shutdown, Step};
 use super::pages;
-use super::plan::{self, BlockKind, BlockPlan, Plan};
+use super::plan::{self, BlockKind, BlockPlan, CommandPlan};
 use super::subsystem::{Namespace, namespace};
 use super::zoned::{self, ZonedPlan};
 use super::{key_value, staged};
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, Work};
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use crate::shares::{ClientId, Want};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
@@ -43,7 +43,12 @@ impl<P> Commands<P> {
     ///
     /// # Errors
     /// The answer to one that is not carried out.
-    pub fn judge(&self, sqe: &Sqe, transfer: Transfer, dispatcher: &Dispatcher) -> Result<Plan, Refusal> {
+    pub fn judge(
+        &self,
+        sqe: &Sqe,
+        transfer: Transfer,
+        dispatcher: &Dispatcher,
+    ) -> Result<CommandPlan, Refusal> {
         if sqe.fuse != Fuse::Normal {
             return Err(Status::INVALID_FIELD.into());
         }
@@ -56,18 +61,18 @@ impl<P> Commands<P> {
         }
         if sqe.io_opcode() == IoOpcode::FLUSH && sqe.nsid == NSID_ALL && transfer == Transfer::None {
             let count = u32::try_from(dispatcher.exports.len()).expect("at most 256");
-            return Ok(Plan::Flush { first: 0, count });
+            return Ok(CommandPlan::Flush { first: 0, count });
         }
         match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
             None => Err(Status::INVALID_NAMESPACE.into()),
             Some(Namespace::Raw) => {
                 let raw = dispatcher.raw.as_ref().expect("it was found");
-                Ok(super::raw::judge(sqe, transfer, raw).map(|()| Plan::Raw)?)
+                Ok(super::raw::judge(sqe, transfer, raw).map(|()| CommandPlan::Raw)?)
             }
             Some(
                 Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id),
             ) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
-                Transfer::None => Ok(Plan::Flush { first: id.0, count: 1 }),
+                Transfer::None => Ok(CommandPlan::Flush { first: id.0, count: 1 }),
                 _ => Err(Status::INVALID_SGL_LENGTH.into()),
             },
             Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, dispatcher.exports.get(id), transfer)?),
@@ -117,29 +122,29 @@ impl<P> Commands<P> {
     /// Carries out one whose data is there; false if it must wait.
     fn carry_out(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         match self.open.get(key).plan {
-            Plan::Own => {
+            CommandPlan::Own => {
                 self.steps.push_back(Step::Own(key));
                 true
             }
-            Plan::Nothing => {
+            CommandPlan::Nothing => {
                 self.respond(key, dispatcher);
                 true
             }
-            Plan::Raw => self.give_raw(key, dispatcher),
-            Plan::Flush { first, count } => self.give_flushes(key, first, count, dispatcher),
-            Plan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
+            CommandPlan::Raw => self.give_raw(key, dispatcher),
+            CommandPlan::Flush { first, count } => self.give_flushes(key, first, count, dispatcher),
+            CommandPlan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
                 self.give_discards(key, export, ranges, dispatcher)
             }
-            Plan::Block(plan) => self.give_block(key, plan, dispatcher),
-            Plan::Zoned(ZonedPlan { export, kind, block }) => {
+            CommandPlan::Block(plan) => self.give_block(key, plan, dispatcher),
+            CommandPlan::Zoned(ZonedPlan { export, kind, block }) => {
                 let (work, count) = kind.work(self.always_durable);
                 self.give_one(key, dispatcher, |piece| {
                     // Of no data there is no piece.
                     Job { export, work, block, count, ..Job::flush(export, piece) }
                 })
             }
-            Plan::KeyValue(plan) => self.give_key_value(key, plan, dispatcher),
-            Plan::Pages(plan) => self.give_pages(key, plan, dispatcher),
+            CommandPlan::KeyValue(plan) => self.give_key_value(key, plan, dispatcher),
+            CommandPlan::Pages(plan) => self.give_pages(key, plan, dispatcher),
         }
     }
 
@@ -148,7 +153,7 @@ impl<P> Commands<P> {
         &mut self,
         key: SlabKey,
         dispatcher: &mut Dispatcher,
-        job: impl FnOnce(Option<Piece>) -> Job,
+        job: impl FnOnce(Option<PoolPiece>) -> Job,
     ) -> bool {
         if !dispatcher.has_room(self.client()) {
             return false;
@@ -270,12 +275,12 @@ impl<P> Commands<P> {
         if command.failure.is_none() && !is_same(command, dispatcher) {
             command.failure = Some(StatusField::rule(Status::COMPARE_FAILURE));
         }
-        if let Plan::Block(BlockPlan { kind: BlockKind::Zeroes, export, fua, .. }) = command.plan
+        if let CommandPlan::Block(BlockPlan { kind: BlockKind::Zeroes, export, fua, .. }) = command.plan
             && (fua || self.always_durable)
             && command.failure.is_none()
         {
             // Zeroes have no FUA of their own below: a flush makes them durable.
-            command.plan = Plan::Flush { first: export.0, count: 1 };
+            command.plan = CommandPlan::Flush { first: export.0, count: 1 };
             command.given = 0;
             self.todo.push_back(key);
             return self.issue(dispatcher);
@@ -316,7 +321,7 @@ fn take_piece<P>(command: &mut Command<P>, client: ClientId, dispatcher: &mut Di
     if !command.take_memory(client, Want::Share, &mut dispatcher.pool) {
         return false;
     }
-    if let (Some(piece), Plan::Own | Plan::Raw) = (&command.piece, &command.plan) {
+    if let (Some(piece), CommandPlan::Own | CommandPlan::Raw) = (&command.piece, &command.plan) {
         zero(piece, bytes, dispatcher);
     }
     true
@@ -330,15 +335,15 @@ fn is_same<P>(command: &Command<P>, dispatcher: &Dispatcher) -> bool {
 }
 
 /// What another left in a piece is not sent.
-fn zero(piece: &Piece, bytes: usize, dispatcher: &mut Dispatcher) {
+fn zero(piece: &PoolPiece, bytes: usize, dispatcher: &mut Dispatcher) {
     dispatcher.buffers.bytes_mut(piece.buffer, 0, bytes).fill(0);
 }
 
 /// Jobs of a plan.
-fn jobs(plan: &Plan) -> u32 {
+fn jobs(plan: &CommandPlan) -> u32 {
     match plan {
-        Plan::Flush { count, .. } => *count,
-        Plan::Block(BlockPlan { kind: BlockKind::Discard { ranges }, .. }) => u32::from(*ranges),
+        CommandPlan::Flush { count, .. } => *count,
+        CommandPlan::Block(BlockPlan { kind: BlockKind::Discard { ranges }, .. }) => u32::from(*ranges),
         _ => 1,
     }
 }

@@ -7,13 +7,13 @@
 
 use super::command::{Command, Transfer};
 use super::commands::Commands;
-use super::plan::Plan;
+use super::plan::CommandPlan;
 use super::staged::StageStep;
 use crate::as_request;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Job, Work};
-use crate::pool::Piece;
+use crate::pool::PoolPiece;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::key_value::{
@@ -77,7 +77,7 @@ pub(super) fn judge(
     export: &Export,
     transfer: Transfer,
     absent: AbsentKey,
-) -> Result<Plan, Status> {
+) -> Result<CommandPlan, Status> {
     let command = KeyValueCommand::of(sqe);
     let kind = match KvOpcode(sqe.opcode) {
         KvOpcode::STORE => KvKind::Store { condition: condition(command.store_options())? },
@@ -105,7 +105,7 @@ pub(super) fn judge(
     if !fits {
         return Err(Status::INVALID_SGL_LENGTH);
     }
-    Ok(Plan::KeyValue(KvPlan { export: id, kind, key, bytes: command.bytes }))
+    Ok(CommandPlan::KeyValue(KvPlan { export: id, kind, key, bytes: command.bytes }))
 }
 
 /// Something about the stage that a command names.
@@ -125,7 +125,7 @@ fn condition(options: StoreOptions) -> Result<StoreCondition, Status> {
 
 impl KvPlan {
     /// What its job does; payload lies in `piece`, and what it is about in a stage of the target, if it is about one.
-    pub(super) fn work(&self, piece: Option<&Piece>, stage: StageId, durability: Durability) -> Work {
+    pub(super) fn work(&self, piece: Option<&PoolPiece>, stage: StageId, durability: Durability) -> Work {
         let (key, bytes) = (self.key, self.bytes);
         let content = match piece {
             Some(piece) if self.bytes > 0 => Content::Piece(piece.part(0, self.bytes)),
@@ -177,7 +177,7 @@ impl<P> Commands<P> {
 
 /// Puts what a job on a key brought into its command: of a retrieve the length of the whole value, whatever room there was.
 pub(super) fn on_done<P>(command: &mut Command<P>, reply: &KvReply, dispatcher: &mut Dispatcher) {
-    let Plan::KeyValue(plan) = command.plan else { return };
+    let CommandPlan::KeyValue(plan) = command.plan else { return };
     let filled = match (plan.kind, reply.answer) {
         (KvKind::Retrieve { offset }, KvAnswer::Value { bytes }) => {
             command.result = (bytes, 0);

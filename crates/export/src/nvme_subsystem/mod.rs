@@ -39,6 +39,6 @@ pub use commands::{Commands, Ended, Refusal, Step, note_error};
 pub use execute::direction;
 pub use identify::transfer_bytes_max;
 pub use moves::data_bytes;
-pub use plan::{Plan, count};
+pub use plan::{CommandPlan, count};
 pub(crate) use staged::NOBODY;
 pub use subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, SubsystemConfig, namespace};

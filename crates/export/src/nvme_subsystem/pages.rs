@@ -7,13 +7,13 @@
 
 use super::command::{Command, Transfer};
 use super::commands::Commands;
-use super::plan::Plan;
+use super::plan::CommandPlan;
 use super::staged::StageStep;
 use crate::as_request;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Job, Work};
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::shares::Want;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::Status;
@@ -84,7 +84,12 @@ pub enum PageKind {
 ///
 /// # Errors
 /// The status that is the answer.
-pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+pub(super) fn judge(
+    sqe: &Sqe,
+    id: ExportId,
+    export: &Export,
+    transfer: Transfer,
+) -> Result<CommandPlan, Status> {
     let (kind, bytes, moved) = kind_of(sqe)?;
     let changes = !matches!(kind, PageKind::Read { .. } | PageKind::Stat);
     if changes && export.read_only {
@@ -98,7 +103,7 @@ pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer
     if !fits && !asks_length {
         return Err(Status::INVALID_SGL_LENGTH);
     }
-    Ok(Plan::Pages(PagePlan { export: id, kind, bytes }))
+    Ok(CommandPlan::Pages(PagePlan { export: id, kind, bytes }))
 }
 
 /// What a command does, the bytes it names, and those that its data has at least.
@@ -145,7 +150,7 @@ impl PagePlan {
     }
 
     /// What its job does; payload lies in `piece`, and what it is about in a stage of the target, if it is about one.
-    fn work(&self, piece: Option<&Piece>, stage: StageId, always_durable: bool) -> Work {
+    fn work(&self, piece: Option<&PoolPiece>, stage: StageId, always_durable: bool) -> Work {
         let bytes = self.bytes;
         let content = |first: u32| match piece {
             Some(piece) if bytes > 0 => Content::Piece(piece.part(first, bytes)),
@@ -211,7 +216,7 @@ impl<P> Commands<P> {
 
 /// Puts what a job on pages brought into its command.
 pub(super) fn on_done<P>(command: &mut Command<P>, reply: &LogReply, dispatcher: &mut Dispatcher) {
-    let Plan::Pages(plan) = command.plan else { return };
+    let CommandPlan::Pages(plan) = command.plan else { return };
     if let Some(refusal) = reply.refusal.filter(|_| !matches!(plan.kind, PageKind::Stage { .. })) {
         command.result = (detail(refusal), reason(refusal));
     }

@@ -17,7 +17,7 @@ use ocssd_nvme::{IoOpcode, Sqe};
 
 /// What a command comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum CommandPlan {
     /// The transport carries it out itself: an admin command, or one of Fabrics.
     Own,
     /// Something on a block namespace.
@@ -78,7 +78,7 @@ pub enum BlockKind {
 ///
 /// # Errors
 /// The status that is the answer.
-pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<CommandPlan, Status> {
     let io = ReadWrite::of(sqe);
     let (kind, bytes) = match sqe.io_opcode() {
         IoOpcode::READ => (BlockKind::Read, u64::from(io.block_count) * u64::from(export.block_bytes)),
@@ -91,7 +91,7 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
             // Linux sends a whole page for a few ranges.
             check_bytes(transfer, |found| found >= bytes)?;
             if !dsm.deallocate {
-                return Ok(Plan::Nothing);
+                return Ok(CommandPlan::Nothing);
             }
             (BlockKind::Discard { ranges: dsm.range_count }, bytes)
         }
@@ -102,7 +102,7 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
         return Err(Status::WRITE_TO_READ_ONLY);
     }
     if let BlockKind::Discard { .. } = kind {
-        return Ok(Plan::Block(BlockPlan { export: id, kind, block: 0, count: 0, fua: false }));
+        return Ok(CommandPlan::Block(BlockPlan { export: id, kind, block: 0, count: 0, fua: false }));
     }
     if changes {
         check_write(sqe, export)?;
@@ -110,7 +110,7 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
     check_bytes(transfer, |found| found == bytes)?;
     let (block, count) = (io.slba.0, io.block_count);
     check_range(export, block, count)?;
-    Ok(Plan::Block(BlockPlan { export: id, kind, block, count, fua: io.force_unit_access && changes }))
+    Ok(CommandPlan::Block(BlockPlan { export: id, kind, block, count, fua: io.force_unit_access && changes }))
 }
 
 /// The blocks exist.
@@ -162,13 +162,13 @@ pub fn ranges(data: &[u8], count: u16, export: &Export) -> Result<Vec<DsmRange>,
 }
 
 /// Counts a command.
-pub fn count(stats: &mut Stats, plan: &Plan) {
+pub fn count(stats: &mut Stats, plan: &CommandPlan) {
     let counter = match plan {
-        Plan::Own => &mut stats.admins,
-        Plan::Raw => &mut stats.raws,
-        Plan::Flush { .. } => &mut stats.flushes,
-        Plan::Nothing => &mut stats.trims,
-        Plan::Zoned(plan) => match plan.kind {
+        CommandPlan::Own => &mut stats.admins,
+        CommandPlan::Raw => &mut stats.raws,
+        CommandPlan::Flush { .. } => &mut stats.flushes,
+        CommandPlan::Nothing => &mut stats.trims,
+        CommandPlan::Zoned(plan) => match plan.kind {
             ZonedKind::Append { fua, .. } => {
                 stats.fuas += u64::from(fua);
                 &mut stats.writes
@@ -179,7 +179,7 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
             | ZonedKind::CommitArea => &mut stats.trims,
             ZonedKind::Report { .. } => &mut stats.reads,
         },
-        Plan::KeyValue(plan) => match plan.kind {
+        CommandPlan::KeyValue(plan) => match plan.kind {
             KvKind::Store { .. } => &mut stats.writes,
             KvKind::Stage { step: StageStep::Append { .. } | StageStep::Store { .. }, .. } => {
                 &mut stats.writes
@@ -188,7 +188,7 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
             KvKind::Delete { .. } => &mut stats.trims,
             KvKind::Stage { .. } => &mut stats.admins,
         },
-        Plan::Pages(plan) => match plan.kind {
+        CommandPlan::Pages(plan) => match plan.kind {
             PageKind::Flush { fua, .. } => {
                 stats.fuas += u64::from(fua);
                 &mut stats.writes
@@ -199,7 +199,7 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
                 &mut stats.admins
             }
         },
-        Plan::Block(plan) => {
+        CommandPlan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);
             match plan.kind {
                 BlockKind::Read | BlockKind::Compare => &mut stats.reads,
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn a_command_within_its_namespace_is_carried_out() {
         let plan = |kind, block, count, fua| {
-            Ok(Plan::Block(BlockPlan { export: ExportId(2), kind, block, count, fua }))
+            Ok(CommandPlan::Block(BlockPlan { export: ExportId(2), kind, block, count, fua }))
         };
         let to = |bytes| Transfer::ToHost { bytes };
         let from = |bytes| Transfer::FromHost { bytes };
@@ -250,7 +250,7 @@ mod tests {
             (Sqe::write(1, io(0, 8, true)), from(4096), plan(BlockKind::Write, 0, 8, true)),
             (zeroes(3, 97), Transfer::None, plan(BlockKind::Zeroes, 3, 97, true)),
             (dsm(2, true), from(4096), plan(BlockKind::Discard { ranges: 2 }, 0, 0, false)),
-            (dsm(2, false), from(32), Ok(Plan::Nothing)),
+            (dsm(2, false), from(32), Ok(CommandPlan::Nothing)),
             (Sqe::read(1, io(100, 1, false)), to(512), Err(Status::LBA_OUT_OF_RANGE)),
             (Sqe::read(1, io(u64::MAX, 2, false)), to(1024), Err(Status::LBA_OUT_OF_RANGE)),
             (Sqe::read(1, io(0, 1, false)), to(1024), Err(Status::INVALID_SGL_LENGTH)),

@@ -7,7 +7,7 @@
 use super::commands::Commands;
 use super::key_value::{KvKind, KvPlan};
 use super::pages::{PageKind, PagePlan};
-use super::plan::Plan;
+use super::plan::CommandPlan;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{ExportId, ExportKind};
 use crate::job::{Job, Work};
@@ -110,15 +110,20 @@ impl<P> Commands<P> {
 
 /// What the end of a job means for the stage that it was about. Returns whether its failure is its command's: what another left
 /// may be gone already.
-pub(super) fn on_stage_done(plan: &Plan, job: &Job, is_success: bool, dispatcher: &mut Dispatcher) -> bool {
+pub(super) fn on_stage_done(
+    plan: &CommandPlan,
+    job: &Job,
+    is_success: bool,
+    dispatcher: &mut Dispatcher,
+) -> bool {
     let (export, opens) = match *plan {
-        Plan::KeyValue(KvPlan { export, kind: KvKind::Stage { step, .. }, .. }) => {
+        CommandPlan::KeyValue(KvPlan { export, kind: KvKind::Stage { step, .. }, .. }) => {
             (export, step == StageStep::Open)
         }
-        Plan::Pages(PagePlan { export, kind: PageKind::Stage { step, .. }, .. }) => {
+        CommandPlan::Pages(PagePlan { export, kind: PageKind::Stage { step, .. }, .. }) => {
             (export, step == StageStep::Open)
         }
-        Plan::Pages(PagePlan { export, kind: PageKind::Flush { .. }, .. }) => (export, false),
+        CommandPlan::Pages(PagePlan { export, kind: PageKind::Flush { .. }, .. }) => (export, false),
         _ => return true,
     };
     match (job.work.stage_op(), job.work.staged()) {

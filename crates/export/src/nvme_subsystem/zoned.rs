@@ -4,7 +4,7 @@
 //! Zeroes, without which hosts write zeroes.
 
 use super::command::{Command, Transfer};
-use super::plan::{self, BlockKind, BlockPlan, Plan};
+use super::plan::{self, BlockKind, BlockPlan, CommandPlan};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId, ExportKind};
 use crate::job::Work;
@@ -90,13 +90,18 @@ impl ZonedKind {
 ///
 /// # Errors
 /// The status that is the answer.
-pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
-    let of = |kind, block| Ok(Plan::Zoned(ZonedPlan { export: id, kind, block }));
+pub(super) fn judge(
+    sqe: &Sqe,
+    id: ExportId,
+    export: &Export,
+    transfer: Transfer,
+) -> Result<CommandPlan, Status> {
+    let of = |kind, block| Ok(CommandPlan::Zoned(ZonedPlan { export: id, kind, block }));
     match sqe.io_opcode() {
         IoOpcode::READ | IoOpcode::WRITE | IoOpcode::COMPARE => content(sqe, id, export, transfer),
         IoOpcode::DATASET_MANAGEMENT => {
             // Advice about content; blocks of zones are given up by a reset only.
-            plan::block(sqe, id, export, transfer).map(|_| Plan::Nothing)
+            plan::block(sqe, id, export, transfer).map(|_| CommandPlan::Nothing)
         }
         IoOpcode::ZONE_APPEND => {
             let append = ZoneAppend::of(sqe);
@@ -177,7 +182,7 @@ const fn entry_bytes(extended: bool) -> usize {
 }
 
 /// A read, a write or a compare: the target says what is wrong with the place, with the statuses zones have.
-fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<CommandPlan, Status> {
     let io = ReadWrite::of(sqe);
     let kind = match sqe.io_opcode() {
         IoOpcode::READ => BlockKind::Read,
@@ -190,7 +195,7 @@ fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Resu
     let (block, count) = (io.slba.0, io.block_count);
     plan::check_payload(transfer, count, export)?;
     let fua = io.force_unit_access && kind == BlockKind::Write;
-    Ok(Plan::Block(BlockPlan { export: id, kind, block, count, fua }))
+    Ok(CommandPlan::Block(BlockPlan { export: id, kind, block, count, fua }))
 }
 
 /// Puts what a job on zones brought into its command.
@@ -200,10 +205,13 @@ pub(super) fn on_done<P>(command: &mut Command<P>, answer: ZonedAnswer, dispatch
             let [a, b, c, d, e, f, g, h] = block.to_le_bytes();
             command.result = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
         }
-        (ZonedAnswer::Reported { listed: List { count: listed, .. }, matching }, Plan::Zoned(plan))
+        (
+            ZonedAnswer::Reported { listed: List { count: listed, .. }, matching },
+            CommandPlan::Zoned(plan),
+        )
         | (
             ZonedAnswer::ReportedExtended { listed: List { count: listed, .. }, matching },
-            Plan::Zoned(plan),
+            CommandPlan::Zoned(plan),
         ) => {
             let ZonedKind::Report { extended, room, partial, .. } = plan.kind else {
                 unreachable!("{:?} was answered with a report", plan.kind)

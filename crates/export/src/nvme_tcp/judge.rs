@@ -5,7 +5,7 @@
 use super::session::{Session, Stage};
 use crate::dispatcher::Dispatcher;
 use crate::nvme_subsystem::{
-    Bound, Command, Plan, Purpose, Refusal, Transfer, direction, transfer_bytes_max,
+    Bound, Command, CommandPlan, Purpose, Refusal, Transfer, direction, transfer_bytes_max,
 };
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::FabricsType;
@@ -27,7 +27,7 @@ impl Session {
             return Err(Status::INVALID_FIELD.into());
         }
         let plan = match self.stage {
-            _ if sqe.opcode == AdminOpcode::FABRICS.0 => Plan::Own,
+            _ if sqe.opcode == AdminOpcode::FABRICS.0 => CommandPlan::Own,
             Stage::Bound(bound) if self.queue.qid == 0 => judge_admin(bound, dispatcher)?,
             Stage::Bound(bound) => {
                 assert_eq!(bound.purpose, Purpose::Io, "only subsystems with namespaces have I/O queues");
@@ -48,9 +48,9 @@ impl Session {
 }
 
 /// Admin commands are carried out once the controller is ready.
-fn judge_admin(bound: Bound, dispatcher: &Dispatcher) -> Result<Plan, Refusal> {
+fn judge_admin(bound: Bound, dispatcher: &Dispatcher) -> Result<CommandPlan, Refusal> {
     let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
     let association = subsystem.association(bound.cntlid);
     let is_ready = association.is_some_and(|association| association.is_ready());
-    if is_ready { Ok(Plan::Own) } else { Err(Status::COMMAND_SEQUENCE_ERROR.into()) }
+    if is_ready { Ok(CommandPlan::Own) } else { Err(Status::COMMAND_SEQUENCE_ERROR.into()) }
 }

@@ -78,7 +78,7 @@ pub enum Packet {
         is_last: bool,
     },
     /// The host ends the connection.
-    Farewell {
+    Closing {
         /// FES, as the host says it.
         error: u16,
     },
@@ -202,7 +202,7 @@ impl Header {
                 Ok(Packet::Command { sqe: Sqe::decode(entry), data })
             }
             kind::H2C_DATA => self.data(&common, agreed),
-            _ => Ok(Packet::Farewell { error: self.u16_at(8) }),
+            _ => Ok(Packet::Closing { error: self.u16_at(8) }),
         }
     }
 
@@ -243,7 +243,7 @@ impl Header {
     }
 }
 
-/// Greetings and farewells carry none.
+/// Greetings and closings carry none.
 const fn has_digest(of: u8) -> bool {
     matches!(of, kind::CAPSULE_CMD | kind::H2C_DATA)
 }

@@ -100,7 +100,7 @@ impl Session {
             Packet::Data { cid, tag, offset, data, is_last } => {
                 self.on_data_header(tag, cid, offset, data, is_last)
             }
-            Packet::Farewell { error } => {
+            Packet::Closing { error } => {
                 let sentence = format!("the host ended the connection with fatal error {error}");
                 Err(Fault::new(FatalError::SequenceError, 0, sentence))
             }

@@ -11,7 +11,7 @@ use super::wire::{self, Agreed};
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
 use crate::nvme_subsystem::{Bound, Commands, Name, State};
-use crate::protocol::{Phase, Protocol, Rude, STAGING_BYTES, Space};
+use crate::protocol::{Phase, Protocol, ProtocolError, STAGING_BYTES, Space};
 use crate::send_queue::SendQueue;
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
@@ -106,7 +106,7 @@ impl Session {
         self.stage = Stage::Over;
     }
 
-    /// The host has said farewell: what is in the send queue is sent, and nothing else.
+    /// The host has asked to disconnect: what is in the send queue is sent, and nothing else.
     pub(super) fn finish(&mut self, dispatcher: &mut Dispatcher) {
         self.give_up_commands(dispatcher);
         self.stage = Stage::Over;
@@ -126,10 +126,10 @@ impl Session {
 }
 
 impl Protocol for Session {
-    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude> {
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, ProtocolError> {
         self.receive(bytes, dispatcher).map_err(|fault| {
             wire::push_term(&mut self.send_queue, fault.error, fault.offset, self.header.bytes());
-            Rude { reason: fault.reason, sentence: fault.sentence }
+            ProtocolError { reason: fault.reason, sentence: fault.sentence }
         })
     }
 
@@ -171,7 +171,7 @@ impl Protocol for Session {
         receives || !self.header.is_empty() || !matches!(self.intake, Intake::Header)
     }
 
-    fn judge(&mut self, dispatcher: &mut Dispatcher) -> Result<(), Rude> {
+    fn judge(&mut self, dispatcher: &mut Dispatcher) -> Result<(), ProtocolError> {
         let Some(Bound { cntlid, .. }) = self.bound() else { return Ok(()) };
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         let (name, now) = (self.name, dispatcher.now);
@@ -194,7 +194,7 @@ impl Protocol for Session {
             let kato = association.kato.unwrap_or_default();
             let sentence =
                 format!("host {} was silent for longer than the {kato} it promised", association.hostnqn);
-            return Err(Rude { reason: DropReason::Silent, sentence });
+            return Err(ProtocolError { reason: DropReason::Silent, sentence });
         }
         self.tell_events(dispatcher);
         self.settle(dispatcher);

@@ -7,7 +7,7 @@ use super::wire::IN_CAPSULE_BYTES_MAX;
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::nvme_subsystem::{Subsystem, SubsystemConfig};
-use crate::protocol::{Phase, Protocol, Rude};
+use crate::protocol::{Phase, Protocol, ProtocolError};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DYNAMIC_CNTLID, PropertyGet, PropertySet, offset};
@@ -24,8 +24,8 @@ pub const HOST: &str = "nqn.2014-08.org.nvmexpress:host";
 pub struct Line {
     pub host: Host,
     pub session: Session,
-    /// Why it ended, if the host was rude.
-    pub end: Option<Rude>,
+    /// Why it ended, if the host was hostile.
+    pub end: Option<ProtocolError>,
     closed: bool,
 }
 
@@ -127,8 +127,8 @@ impl World {
         let count = bytes.len().min(301).min(line.session.text_wanted());
         match line.session.on_bytes(&bytes[..count], &mut self.dispatcher) {
             Ok(count) => count,
-            Err(rude) => {
-                line.end = Some(rude);
+            Err(protocol_error) => {
+                line.end = Some(protocol_error);
                 self.close(self.lines.len());
                 0
             }

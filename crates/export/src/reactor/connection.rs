@@ -99,7 +99,8 @@ impl Connection {
         while !self.staged.is_empty() {
             let bytes = &self.staging[self.staged.clone()];
             let taken = self.session.on_bytes(bytes, dispatcher);
-            let taken = taken.map_err(|rude| End::Dropped(rude.reason, rude.sentence))?;
+            let taken = taken
+                .map_err(|protocol_error| End::Dropped(protocol_error.reason, protocol_error.sentence))?;
             if taken == 0 {
                 break;
             }
@@ -176,7 +177,7 @@ impl Connection {
     /// Sends what is in the send queue, as far as it goes.
     pub fn send(&mut self, now: Nanos, dispatcher: &mut Dispatcher) -> Result<(), End> {
         self.send_blocked = false;
-        // Who has said farewell need not wait for the answer to it.
+        // Who has asked to disconnect need not wait for the answer to it.
         let leaving = self.session.phase() == Phase::Leaving;
         let gone = |error: io::Error| match leaving {
             true => End::Closed,

@@ -46,7 +46,7 @@ pub struct Limits {
     /// The same, while others wait for the memory it holds.
     pub stall_crowded: Nanos,
     /// After the signal to stop, what is asked already is answered for so long.
-    pub farewell: Nanos,
+    pub closing: Nanos,
     /// Who may come from the network; everybody, if there is none.
     pub allowed: Vec<AddressRange>,
 }
@@ -60,7 +60,7 @@ impl Default for Limits {
             greeting: Nanos::from_secs(10),
             stall: Nanos::from_secs(60),
             stall_crowded: Nanos::from_secs(5),
-            farewell: Nanos::from_secs(5),
+            closing: Nanos::from_secs(5),
             allowed: Vec::new(),
         }
     }
@@ -426,7 +426,7 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Accepts nothing more; what is asked already is answered. The second time, without that.
     fn begin_stop(&mut self) {
         let now = self.host.clock().now();
-        let until = if self.stopping.is_some() { now } else { now + self.limits.farewell };
+        let until = if self.stopping.is_some() { now } else { now + self.limits.closing };
         self.stopping = Some(until);
         for (listener, _) in self.listeners.drain(..) {
             // It is closed next, which ends the wait for it as well.

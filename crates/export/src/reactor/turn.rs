@@ -107,7 +107,9 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
         let Some(connection) = &mut self.connections[place] else { return };
         match connection.session.judge(&mut self.dispatcher) {
             Ok(()) => self.list(place),
-            Err(rude) => self.close(place, End::Dropped(rude.reason, rude.sentence)),
+            Err(protocol_error) => {
+                self.close(place, End::Dropped(protocol_error.reason, protocol_error.sentence))
+            }
         }
     }
 

@@ -34,8 +34,8 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
             has_client || self.owes_the_log() || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
         let look = self.until_look(now);
-        let farewell = self.stopping.filter(|until| *until > self.watched);
-        let watch = watch.into_iter().chain(farewell.map(|until| until.saturating_since(now)));
+        let closing = self.stopping.filter(|until| *until > self.watched);
+        let watch = watch.into_iter().chain(closing.map(|until| until.saturating_since(now)));
         drive.into_iter().chain(watch).chain(look).min().map(|wait| Duration::from_nanos(wait.0))
     }
 }

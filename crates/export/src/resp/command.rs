@@ -159,7 +159,7 @@ pub enum Own {
     Info,
     /// Begins a transaction.
     Multi,
-    /// Says farewell.
+    /// Asks to disconnect.
     Quit,
     /// Forgets what was agreed.
     Reset,

@@ -7,7 +7,7 @@ use super::store::StoreOp;
 use super::view::Change;
 use crate::dispatcher::Dispatcher;
 use crate::job::Work;
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::shares::{ClientId, Want};
 use ocssd_lightnvm::BufId;
 use ocssd_lightnvm::interface::key_value::{
@@ -30,7 +30,7 @@ pub struct Packed {
     /// What.
     pub work: Work,
     /// Where what it names lies.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<PoolPiece>,
 }
 
 /// Why a request cannot be given.
@@ -82,7 +82,7 @@ impl Packer<'_> {
     }
 
     /// So many pieces of the largest size, or one that holds `bytes` bytes.
-    fn take(&mut self, count: usize, bytes: usize) -> Result<Vec<Piece>, Unpacked> {
+    fn take(&mut self, count: usize, bytes: usize) -> Result<Vec<PoolPiece>, Unpacked> {
         let (client, pool) = (self.client, &mut self.dispatcher.pool);
         if count == 1 {
             return pool.take(client, bytes, Want::Share).map(|piece| vec![piece]).ok_or(Unpacked::NoRoom);
@@ -124,7 +124,7 @@ impl Packer<'_> {
     }
 
     /// A key and a place for `bytes` bytes that are read.
-    fn reading(&mut self, key: &[u8], bytes: usize) -> Result<(Key, Content, Vec<Piece>), Unpacked> {
+    fn reading(&mut self, key: &[u8], bytes: usize) -> Result<(Key, Content, Vec<PoolPiece>), Unpacked> {
         assert!(bytes <= PIECE_BYTES_MAX, "{bytes} bytes were to be read at once");
         let placed = placed_bytes(key);
         let is_apart = bytes + placed > PIECE_BYTES_MAX;

@@ -119,7 +119,7 @@ pub static COMMANDS: &[Command] = &[
     says(("ping", -1, "PONG, or its argument"), keys::ping),
     writes(("psetex", 4, "SETEX in milliseconds"), Keys::ONE, Strings, nothing, strings::psetex),
     reads(("pttl", 2, "TTL in milliseconds"), Keys::ONE, Generic, head, expiry::pttl),
-    own(("quit", -1, "Says farewell"), Connection, Own::Quit),
+    own(("quit", -1, "Asks to disconnect"), Connection, Own::Quit),
     over_all(("randomkey", 1, "Some key"), Generic, Access::Reads, Whole::RandomKey),
     writes(("rename", 3, "Gives a key another name"), Keys::TWO, Generic, whole, keys::rename),
     writes(("renamenx", 3, "The same, if that does not exist"), Keys::TWO, Generic, whole, keys::renamenx),

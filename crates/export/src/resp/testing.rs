@@ -7,7 +7,7 @@ use super::session::{Session, SharedDatabase};
 use super::store::{Outcome, StoreLimits, StoreOp, StoreRequest, Token};
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
-use crate::protocol::{Protocol, Rude};
+use crate::protocol::{Protocol, ProtocolError};
 use ocssd_base::Prng;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -125,13 +125,13 @@ impl World {
     ///
     /// # Errors
     /// If it is dropped for them.
-    pub fn send(&mut self, client: usize, bytes: &[u8]) -> Result<(), Rude> {
+    pub fn send(&mut self, client: usize, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.rest[client].extend_from_slice(bytes);
         self.offer(client).map(drop)
     }
 
     /// Gives a session what it did not take. True if it took something.
-    fn offer(&mut self, client: usize) -> Result<bool, Rude> {
+    fn offer(&mut self, client: usize) -> Result<bool, ProtocolError> {
         let mut any = false;
         loop {
             let most = self.sessions[client].text_wanted().min(self.rest[client].len());

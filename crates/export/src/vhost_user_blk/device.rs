@@ -9,13 +9,13 @@ use super::chain::{self, Broken, Chain};
 use super::config;
 use super::memory::{Memory, Segment};
 use super::open_request::{NextStep, OpenRequest};
-use super::plan::{self, Payload, Plan, Range, Step, TEXT_BYTES_MAX};
+use super::plan::{self, Payload, Range, RingPlan, Step, TEXT_BYTES_MAX};
 use super::request::{BlkStatus, HEADER_BYTES, Header, ID_BYTES};
 use super::ring::{Ring, Taken};
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey, usize_of};
 use std::collections::VecDeque;
@@ -77,8 +77,8 @@ impl Device {
     /// Takes what guests ask, and gives out what waits. True if anything was taken.
     ///
     /// # Errors
-    /// [`Rude`], if a ring or chain is such that no answer can be given.
-    pub fn take(&mut self, dispatcher: &mut Dispatcher) -> Result<bool, Rude> {
+    /// [`ProtocolError`], if a ring or chain is such that no answer can be given.
+    pub fn take(&mut self, dispatcher: &mut Dispatcher) -> Result<bool, ProtocolError> {
         self.go_on(dispatcher);
         let mut any = false;
         for place in 0..self.rings.len() {
@@ -101,17 +101,17 @@ impl Device {
     }
 
     /// A chain was taken.
-    fn begin(&mut self, ring: usize, taken: Taken, dispatcher: &mut Dispatcher) -> Result<(), Rude> {
+    fn begin(&mut self, ring: usize, taken: Taken, dispatcher: &mut Dispatcher) -> Result<(), ProtocolError> {
         let mut request = self.spare.pop().unwrap_or_default();
         (request.ring, request.head) = (ring, taken.head);
         if let Some(broken @ (Broken::Torn | Broken::Endless)) = taken.broken {
-            return Err(Rude::garbage(format!(
+            return Err(ProtocolError::garbage(format!(
                 "a chain of descriptors is broken ({broken:?}), and has no status"
             )));
         }
         let status = chain::take_last(&mut self.chain.writable).filter(|status| self.memory.holds(*status));
         let Some(status) = status else {
-            return Err(Rude::garbage("a request has no byte for its status"));
+            return Err(ProtocolError::garbage("a request has no byte for its status"));
         };
         request.status = Some(status);
         let judged =
@@ -156,9 +156,9 @@ impl Device {
         }
         request.payload.append(segments);
         match plan {
-            Plan::Ranges => self.harden(request, dispatcher),
-            Plan::Flush => request.flushes = true,
-            Plan::Id => self.tell_name(request)?,
+            RingPlan::Ranges => self.harden(request, dispatcher),
+            RingPlan::Flush => request.flushes = true,
+            RingPlan::Id => self.tell_name(request)?,
         }
         Ok(())
     }

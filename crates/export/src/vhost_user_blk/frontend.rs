@@ -7,7 +7,7 @@ use super::backend::{Backend, Change};
 use super::config::QUEUES_MAX;
 use super::device::Device;
 use super::message::{self, Barrier, Look};
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use crate::reactor::{Interest, Limits, Sockets};
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
@@ -53,9 +53,9 @@ pub enum End {
     Dropped(DropReason, String),
 }
 
-impl From<Rude> for End {
-    fn from(rude: Rude) -> Self {
-        Self::Dropped(rude.reason, rude.sentence)
+impl From<ProtocolError> for End {
+    fn from(protocol_error: ProtocolError) -> Self {
+        Self::Dropped(protocol_error.reason, protocol_error.sentence)
     }
 }
 

@@ -9,7 +9,7 @@ use super::ring::Parts;
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::memory_disk::MemoryDisks;
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use vm_memory::{Bytes, GuestAddress};
 
 /// The device may write (VIRTQ_DESC_F_WRITE).
@@ -165,7 +165,11 @@ impl Guest {
     ///
     /// # Errors
     /// As the device says.
-    pub fn settle(&mut self, dispatcher: &mut Dispatcher, disks: &mut MemoryDisks) -> Result<(), Rude> {
+    pub fn settle(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        disks: &mut MemoryDisks,
+    ) -> Result<(), ProtocolError> {
         loop {
             let mut any = self.device.take(dispatcher)?;
             disks.take(dispatcher);

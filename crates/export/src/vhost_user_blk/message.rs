@@ -4,7 +4,7 @@
 //! would hold up everybody. So a message is taken only when all of it is there and the answer will fit. And some messages
 //! must wait until requests have ended. Source: the vhost-user specification, "Message specification".
 
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -46,8 +46,8 @@ pub enum Barrier {
 /// Looks into a socket.
 ///
 /// # Errors
-/// [`Rude`] for a message longer than any is; and as the system says.
-pub fn look(stream: &UnixStream) -> io::Result<Result<Look, Rude>> {
+/// [`ProtocolError`] for a message longer than any is; and as the system says.
+pub fn look(stream: &UnixStream) -> io::Result<Result<Look, ProtocolError>> {
     let mut bytes = [0; LOOK_BYTES];
     let count = match rustix::net::recv(stream, &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((0, _)) => return Ok(Ok(Look::End)),
@@ -61,7 +61,7 @@ pub fn look(stream: &UnixStream) -> io::Result<Result<Look, Rude>> {
     let word = |at: usize| u32::from_le_bytes(bytes[at..][..4].try_into().expect("four bytes"));
     let size = usize::try_from(word(8)).expect("32 bits fit an index");
     if size > MAX_MSG_SIZE {
-        return Ok(Err(Rude::oversized(format!(
+        return Ok(Err(ProtocolError::oversized(format!(
             "a message of {size} bytes came; the longest has {MAX_MSG_SIZE}"
         ))));
     }

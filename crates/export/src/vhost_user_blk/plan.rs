@@ -36,7 +36,7 @@ pub struct Range {
 
 /// What a request comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum RingPlan {
     /// The ranges, which have been put in the list.
     Ranges,
     /// Makes durable what has ended.
@@ -68,15 +68,15 @@ pub fn plan(
     payload: &Payload<'_>,
     export: &Export,
     ranges: &mut Vec<Range>,
-) -> Result<Plan, BlkStatus> {
+) -> Result<RingPlan, BlkStatus> {
     if changes(header.kind) && export.read_only {
         return Err(BlkStatus::IoErr);
     }
     match header.kind {
         kind::IN => transfer(Step::Read, header.sector, payload.writable_bytes, export, ranges),
         kind::OUT => transfer(Step::Write, header.sector, payload.readable_bytes, export, ranges),
-        kind::FLUSH => Ok(Plan::Flush),
-        kind::GET_ID if payload.writable_bytes > 0 => Ok(Plan::Id),
+        kind::FLUSH => Ok(RingPlan::Flush),
+        kind::GET_ID if payload.writable_bytes > 0 => Ok(RingPlan::Id),
         kind::GET_ID => Err(BlkStatus::IoErr),
         kind::DISCARD | kind::WRITE_ZEROES => {
             let bytes = usize::try_from(payload.readable_bytes).unwrap_or(usize::MAX);
@@ -88,7 +88,7 @@ pub fn plan(
                 let range = SectorRange::decode(text.try_into().expect("chunks are exact"));
                 ranges.push(judge(header.kind, &range, export)?);
             }
-            Ok(Plan::Ranges)
+            Ok(RingPlan::Ranges)
         }
         _ => Err(BlkStatus::Unsupp),
     }
@@ -106,12 +106,12 @@ fn transfer(
     bytes: u64,
     export: &Export,
     ranges: &mut Vec<Range>,
-) -> Result<Plan, BlkStatus> {
+) -> Result<RingPlan, BlkStatus> {
     if bytes > REQUEST_BYTES_MAX {
         return Err(BlkStatus::IoErr);
     }
     ranges.push(within(step, sector, bytes, export)?);
-    Ok(Plan::Ranges)
+    Ok(RingPlan::Ranges)
 }
 
 /// A range of a discard or of zeroes.
@@ -173,7 +173,7 @@ mod tests {
         Export { block_bytes: 4096, read_only, ..Export::example() }
     }
 
-    type Found = Result<(Plan, Vec<Range>), BlkStatus>;
+    type Found = Result<(RingPlan, Vec<Range>), BlkStatus>;
 
     fn judge(kind: u32, sector: u64, readable: u64, writable: u64, text: &[u8]) -> Found {
         let payload = Payload { readable_bytes: readable, writable_bytes: writable, text };
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn reads_and_writes_of_whole_blocks_within_the_device_are_carried_out() {
-        let one = |step, offset, bytes| Ok((Plan::Ranges, vec![Range { step, offset, bytes }]));
+        let one = |step, offset, bytes| Ok((RingPlan::Ranges, vec![Range { step, offset, bytes }]));
         assert_eq!(judge(kind::IN, 792, 0, 4096, &[]), one(Step::Read, 792 * 512, 4096));
         assert_eq!(judge(kind::OUT, 8, 8192, 0, &[]), one(Step::Write, 4096, 8192));
-        assert_eq!(judge(kind::FLUSH, 99, 0, 0, &[]), Ok((Plan::Flush, vec![])));
-        assert_eq!(judge(kind::GET_ID, 0, 0, 20, &[]), Ok((Plan::Id, vec![])));
+        assert_eq!(judge(kind::FLUSH, 99, 0, 0, &[]), Ok((RingPlan::Flush, vec![])));
+        assert_eq!(judge(kind::GET_ID, 0, 0, 20, &[]), Ok((RingPlan::Id, vec![])));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             [Step::Zeroes, Step::WriteZeroes]
         );
         let discard = Range { step: Step::Discard, offset: 0, bytes: 800 * 512 };
-        assert_eq!(ranges(kind::DISCARD, &[(0, 800, 0)]), Ok((Plan::Ranges, vec![discard])));
+        assert_eq!(ranges(kind::DISCARD, &[(0, 800, 0)]), Ok((RingPlan::Ranges, vec![discard])));
         for (list, expected) in [
             (&[(0, 8, FLAG_UNMAP)][..], BlkStatus::Unsupp),
             (&[(0, 8, 2)], BlkStatus::Unsupp),

@@ -6,7 +6,7 @@ use super::chain::{Broken, Chain};
 use super::config::RING_SIZE_MAX;
 use super::inflight::RingLog;
 use super::walk::Walk;
-use crate::protocol::Rude;
+use crate::protocol::ProtocolError;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
@@ -169,8 +169,12 @@ impl Ring {
     /// Takes the next chain, if there is one.
     ///
     /// # Errors
-    /// [`Rude`], if the guest's index jumps, or the ring is not there.
-    pub fn take(&mut self, memory: &GuestMemoryMmap, chain: &mut Chain) -> Result<Option<Taken>, Rude> {
+    /// [`ProtocolError`], if the guest's index jumps, or the ring is not there.
+    pub fn take(
+        &mut self,
+        memory: &GuestMemoryMmap,
+        chain: &mut Chain,
+    ) -> Result<Option<Taken>, ProtocolError> {
         if let Some(head) = self.again.pop_front() {
             let table = GuestAddress(self.queue.desc_table());
             let descriptors = Walk::new(memory, table, self.queue.size(), head);
@@ -179,9 +183,9 @@ impl Ring {
         }
         let mut available = self.queue.iter(memory).map_err(|error| match error {
             Error::InvalidAvailRingIndex => {
-                Rude::garbage("a ring's index is further ahead than the ring is long")
+                ProtocolError::garbage("a ring's index is further ahead than the ring is long")
             }
-            other => Rude::garbage(format!("a ring cannot be read: {other}")),
+            other => ProtocolError::garbage(format!("a ring cannot be read: {other}")),
         })?;
         let Some(descriptors) = available.next() else { return Ok(None) };
         let head = descriptors.head_index();

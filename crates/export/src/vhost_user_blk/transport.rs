@@ -185,7 +185,7 @@ impl Transport for VhostUserBlk {
         match taken {
             Ok(true) => self.busy = dispatcher.now,
             Ok(false) => return false,
-            Err(rude) => self.close(rude.into(), dispatcher, sockets),
+            Err(protocol_error) => self.close(protocol_error.into(), dispatcher, sockets),
         }
         true
     }

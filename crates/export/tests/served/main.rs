@@ -1,11 +1,11 @@
-//! A whole server, with a drive and pblk below it, in a thread; clients over real sockets, sound ones and rude ones.
+//! A whole server, with a drive and pblk below it, in a thread; clients over real sockets, sound ones and hostile ones.
 
 mod blkio_client;
 mod client;
+mod hostile;
+mod hostile_frontends;
 mod nvme;
 mod raw_frontend;
-mod rude;
-mod rude_frontends;
 mod sound;
 mod tls;
 mod vhost_user_blk;

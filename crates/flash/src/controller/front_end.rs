@@ -9,7 +9,7 @@ use super::completion::{INVALID_FIELD, Refused, cqe, status_field};
 use super::events::Events;
 use super::features::Features;
 use super::health::{CommandEnd, Health};
-use super::pending::{Answer, Counted, Pending, PendingCommands, Shape};
+use super::pending::{Answer, Counted, PendingCommand, PendingCommands, Shape};
 use super::v12::Compat12;
 use crate::addresses::AddressList;
 use crate::config::{Config, Revision};
@@ -273,7 +273,14 @@ impl Controller {
                 "a bitmap for each address of the drive"
             );
         }
-        let tag = self.pending.insert(Pending { queue, cid: sqe.cid, shape, counted, lba, forgotten: false });
+        let tag = self.pending.insert(PendingCommand {
+            queue,
+            cid: sqe.cid,
+            shape,
+            counted,
+            lba,
+            forgotten: false,
+        });
         match self.flash.execute(now, Operation { tag, kind, addresses, data, oob, whole: &mut [] }) {
             Ok(()) => Begun::InDrive,
             Err(_) => {

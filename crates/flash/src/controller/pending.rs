@@ -33,7 +33,7 @@ pub(super) enum Counted {
 
 /// One command in progress.
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCommand {
     pub(super) queue: u16,
     pub(super) cid: u16,
     pub(super) shape: Shape,
@@ -74,7 +74,7 @@ const ENTRY: u32 = 1 << 31;
 /// All commands in progress.
 #[derive(Clone, Debug)]
 pub(super) struct PendingCommands {
-    commands: Slab<Pending>,
+    commands: Slab<PendingCommand>,
     /// Answers of the controller itself, in the order of their times: each is due a constant time after its command.
     answers: VecDeque<Answer>,
     depth: usize,
@@ -101,7 +101,7 @@ impl PendingCommands {
     }
 
     /// A place for a command the drive is about to take.
-    pub(super) fn insert(&mut self, command: Pending) -> Tag {
+    pub(super) fn insert(&mut self, command: PendingCommand) -> Tag {
         assert!(!self.is_full(), "room was checked before the command was looked at");
         assert!(!command.forgotten, "a new command has somebody who waits for it");
         let key = self.commands.insert(command).expect("there is a place for each command in progress");
@@ -114,7 +114,7 @@ impl PendingCommands {
     }
 
     /// The command that the drive has finished.
-    pub(super) fn remove(&mut self, tag: Tag) -> Pending {
+    pub(super) fn remove(&mut self, tag: Tag) -> PendingCommand {
         assert!(Self::is_entry(tag), "tag {:#x} is of a target's command", tag.0);
         self.commands.remove(SlabKey(tag.0 & !ENTRY))
     }

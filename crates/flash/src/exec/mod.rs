@@ -16,7 +16,7 @@ use crate::drive::Flash;
 use crate::faults::FailedOp;
 use crate::fetches::Destination;
 use crate::flow::{InFlight, Kind};
-use crate::media::{Part, PartId, PartKind, Phase, Span};
+use crate::media::{CommandPart, PartId, PartKind, Phase, Span};
 use crate::rules::Refusal;
 use ocssd_base::{Divisor, Nanos, SlabKey};
 use ocssd_lightnvm::{ChunkId, PlaneMode, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
@@ -226,7 +226,7 @@ impl Flash {
         assert!(first + count <= self.config.geometry.sectors_per_chunk, "a part reaches beyond its chunk");
         let entry = self.chunks.get(chunk);
         let (cycles, scheduled) = (entry.cycles, entry.has_scheduled);
-        let part = Part {
+        let part = CommandPart {
             command: parts.command,
             kind,
             phase: Phase::Waiting,

@@ -10,7 +10,7 @@ use crate::drive::Flash;
 use crate::faults::Faults;
 use crate::fetches::{Destination, FETCH_BYTES_MAX, Fetch};
 use crate::flow::{InFlight, Kind};
-use crate::media::{Part, PartKind, Phase, Span};
+use crate::media::{CommandPart, PartKind, Phase, Span};
 use crate::store::Store;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Addresses, Buffers, ChunkState, Command, Op, PayloadFormat, Ppa};
@@ -55,7 +55,7 @@ impl Flash {
         if let Some(waits) = &mut self.media.waits {
             waits.on_taken(now, key, command.buffer, true);
         }
-        let id = self.media.add(Part {
+        let id = self.media.add(CommandPart {
             command: key,
             kind: PartKind::Read,
             phase: Phase::Waiting,

@@ -4,7 +4,7 @@
 use super::command::{InFlight, Kind};
 use super::due::Due;
 use crate::config::{CacheConfig, Config};
-use crate::media::{Media, Part, PartId, PartKind, Phase};
+use crate::media::{CommandPart, Media, PartId, PartKind, Phase};
 use ocssd_base::{Nanos, Slab, SlabKey, TransferTimes};
 use ocssd_lightnvm::Completion;
 use std::collections::VecDeque;
@@ -251,7 +251,7 @@ impl Flow {
     }
 
     /// A program or an erase of a command is done; its place in `media` is free already.
-    pub(crate) fn on_change_done(&mut self, at: Nanos, part: &Part) {
+    pub(crate) fn on_change_done(&mut self, at: Nanos, part: &CommandPart) {
         if part.kind == PartKind::Program {
             self.on_program_done(at, part);
         }
@@ -263,7 +263,7 @@ impl Flow {
         }
     }
 
-    fn on_program_done(&mut self, at: Nanos, part: &Part) {
+    fn on_program_done(&mut self, at: Nanos, part: &CommandPart) {
         assert!(self.programs > 0, "more programs are done than were taken");
         self.programs -= 1;
         for flush in &mut self.flushes {
@@ -357,7 +357,7 @@ impl Flow {
 
     /// True if the part survives a power cut on the power that is left: its data had reached the cache, or is on media
     /// already because it is a copy's. A copy that could be lost would take later, protected writes of its chunk along.
-    pub(crate) fn is_protected(&self, part: &Part, arrived: bool) -> bool {
+    pub(crate) fn is_protected(&self, part: &CommandPart, arrived: bool) -> bool {
         let command = self.commands.get(part.command);
         self.cache.power_loss_protection && ((arrived && command.cached) || command.kind == Kind::Copy)
     }
@@ -369,7 +369,8 @@ impl Flow {
         assert!(self.untold <= self.queue_depth, "more commands are in flight than the drive takes");
         let programs = media.parts().filter(|part| part.kind == PartKind::Program).count();
         assert_eq!(usize::try_from(self.programs), Ok(programs), "programs are miscounted");
-        let cached = |part: &&Part| part.kind == PartKind::Program && self.commands.get(part.command).cached;
+        let cached =
+            |part: &&CommandPart| part.kind == PartKind::Program && self.commands.get(part.command).cached;
         let held: u32 = media.parts().filter(cached).map(|part| part.count).sum();
         assert_eq!(self.cache_used, held, "the cache holds other sectors than are on their way to media");
         assert!(self.cache.sectors > 0 || self.cache_used == 0, "a drive without a cache caches");
@@ -412,8 +413,9 @@ impl Flow {
 /// True if an earlier change of the same chunk is not in its unit's queue yet. Cost: the parts in flight.
 fn is_early(media: &Media, id: PartId) -> bool {
     let part = media.part(id);
-    let waits =
-        |other: &Part| matches!(other.phase, Phase::Waiting | Phase::Held) && other.kind != PartKind::Read;
+    let waits = |other: &CommandPart| {
+        matches!(other.phase, Phase::Waiting | Phase::Held) && other.kind != PartKind::Read
+    };
     part.kind != PartKind::Read
         && media
             .parts()

@@ -1,6 +1,6 @@
 //! NAND time: parallel units that do one array operation at a time, and channels they share.
 //!
-//! Work comes as [`Part`]s: one page or page row sensed, one write unit programmed, one chunk erased. Each unit has a queue;
+//! Work comes as [`CommandPart`]s: one page or page row sensed, one write unit programmed, one chunk erased. Each unit has a queue;
 //! each channel moves one part's data at a time, first come first served when the data is ready, so that a busy unit
 //! never keeps an idle channel waiting. Content was settled when the command was taken; only time passes here.
 //!
@@ -19,7 +19,7 @@ mod sense;
 mod unit;
 mod waits;
 
-pub(crate) use part::{Part, PartId, PartKind, Phase};
+pub(crate) use part::{CommandPart, PartId, PartKind, Phase};
 pub(crate) use sense::{Sensing, Span};
 pub(crate) use waits::Waits;
 pub use waits::{SlowCommand, Wait, WaitFor};
@@ -173,7 +173,7 @@ impl Media {
 
     /// A new part, not queued yet.
     #[inline(always)]
-    pub(crate) fn add(&mut self, part: Part) -> PartId {
+    pub(crate) fn add(&mut self, part: CommandPart) -> PartId {
         self.parts.insert(part)
     }
 
@@ -182,16 +182,16 @@ impl Media {
         self.parts.remove(id);
     }
 
-    pub(crate) fn part(&self, id: PartId) -> &Part {
+    pub(crate) fn part(&self, id: PartId) -> &CommandPart {
         self.parts.get(id)
     }
 
-    pub(crate) fn part_mut(&mut self, id: PartId) -> &mut Part {
+    pub(crate) fn part_mut(&mut self, id: PartId) -> &mut CommandPart {
         self.parts.get_mut(id)
     }
 
     /// Every part that is not done.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &CommandPart> {
         self.parts.iter()
     }
 

@@ -42,7 +42,7 @@ pub(crate) enum Phase {
 
 /// One page or page row to sense, one write unit to program, or one chunk to erase.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CommandPart {
     pub(crate) command: SlabKey,
     pub(crate) kind: PartKind,
     pub(crate) phase: Phase,
@@ -67,7 +67,7 @@ pub(crate) struct Part {
     pub(crate) next: Option<PartId>,
 }
 
-impl Part {
+impl CommandPart {
     /// Where it stands among the changes of its chunk: lives in turn, the erase that begins one before its programs.
     pub(crate) const fn order(&self) -> (u32, bool, u32) {
         (self.cycles, matches!(self.kind, PartKind::Program), self.first)
@@ -79,7 +79,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     /// Place 0 stays empty: no part has its number.
-    places: Vec<Option<Part>>,
+    places: Vec<Option<CommandPart>>,
     free: Vec<PartId>,
 }
 
@@ -96,7 +96,7 @@ impl Parts {
     }
 
     #[inline(always)]
-    pub(crate) fn insert(&mut self, part: Part) -> PartId {
+    pub(crate) fn insert(&mut self, part: CommandPart) -> PartId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             // A place freed later needs room in the free list without allocation then.
@@ -117,15 +117,15 @@ impl Parts {
         self.free.push(id);
     }
 
-    pub(crate) fn get(&self, id: PartId) -> &Part {
+    pub(crate) fn get(&self, id: PartId) -> &CommandPart {
         self.places[id.index()].as_ref().expect("the part is in flight")
     }
 
-    pub(crate) fn get_mut(&mut self, id: PartId) -> &mut Part {
+    pub(crate) fn get_mut(&mut self, id: PartId) -> &mut CommandPart {
         self.places[id.index()].as_mut().expect("the part is in flight")
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Part> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &CommandPart> {
         self.places.iter().flatten()
     }
 }

@@ -3,7 +3,7 @@
 //! A read takes a page of one plane, or a page of every plane together (a row). Which of the two is the command's to say,
 //! or the drive's ([`PlaneReads`]). Deliberately not here: when a sense begins (`pick`).
 
-use super::part::Part;
+use super::part::CommandPart;
 use crate::config::{Config, PlaneReads};
 use ocssd_base::{Divisor, Nanos, Prng};
 use ocssd_lightnvm::{ChunkId, PlaneMode};
@@ -101,7 +101,7 @@ impl Sensing {
 
     /// How long the sense of a read takes.
     #[inline(always)]
-    pub(super) fn time(&self, part: &Part) -> Nanos {
+    pub(super) fn time(&self, part: &CommandPart) -> Nanos {
         let usual = match part.span {
             Span::Page => nth_of(&self.times[0], part.window),
             Span::Row => nth_of(&self.times[1], part.window),
@@ -111,7 +111,7 @@ impl Sensing {
 
     /// What the slow pages among those sensed take; zero if none is slow.
     #[inline(always)]
-    fn slow_time(&self, part: &Part) -> Nanos {
+    fn slow_time(&self, part: &CommandPart) -> Nanos {
         match part.span {
             Span::Page => self.slow_page(part.chunk, part.window),
             Span::Row => {
@@ -136,7 +136,7 @@ impl Sensing {
 
     /// True if the registers hold what a read wants: the same window, or the row around its page.
     #[inline(always)]
-    pub(super) fn is_held(&self, held: Option<Held>, part: &Part) -> bool {
+    pub(super) fn is_held(&self, held: Option<Held>, part: &CommandPart) -> bool {
         let Some(held) = held else { return false };
         if (held.chunk, held.cycles) != (part.chunk, part.cycles) {
             return false;
@@ -149,7 +149,7 @@ impl Sensing {
 impl Held {
     /// What a sense of this read leaves in the registers.
     #[inline(always)]
-    pub(super) const fn of(part: &Part) -> Self {
+    pub(super) const fn of(part: &CommandPart) -> Self {
         Self { chunk: part.chunk, cycles: part.cycles, span: part.span, window: part.window }
     }
 }

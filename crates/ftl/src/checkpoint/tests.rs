@@ -36,8 +36,8 @@ fn found(media: &[Vec<u8>]) -> Checkpoints {
     found
 }
 
-/// Checkpoints one after the other, whose pages land in any order; before each write, and with it torn, the newest complete
-/// one is found.
+/// Checkpoints one after the other, whose pages are programmed in any order; before each write, and with it torn, the newest
+/// complete one is found.
 #[test]
 fn a_cut_at_any_write_leaves_the_newest_complete_checkpoint() {
     for seed in 0..60 {

@@ -5,7 +5,7 @@
 
 use super::entry::{Entry, any_buffered, count_somewhere};
 use super::{Mapped, ShardSize, Slot};
-use crate::Place;
+use crate::PhysicalAddress;
 
 /// Entries looked at together when a shard is written: few enough that one buffered entry costs little. Chosen.
 const GROUP: usize = 32;
@@ -77,7 +77,7 @@ impl<E: Entry> Table<E> {
     fn mapped(&self, entry: E) -> Mapped {
         let number = entry.number();
         if number < self.places {
-            Mapped::Media(Place(number))
+            Mapped::Media(PhysicalAddress(number))
         } else if entry == E::NOWHERE {
             Mapped::Nowhere
         } else {
@@ -139,7 +139,7 @@ impl<E: Entry> Table<E> {
 
     /// See [`super::L2p::move_run`].
     #[inline]
-    pub(super) fn move_run(&mut self, lbas: &[u64], from: Place, to: Place) -> usize {
+    pub(super) fn move_run(&mut self, lbas: &[u64], from: PhysicalAddress, to: PhysicalAddress) -> usize {
         let (mut places, bits) = ((from.0..).zip(to.0..), self.shard_bits);
         let moves = |&&lba: &&u64| {
             let ((at, index), (from, to)) =
@@ -179,7 +179,7 @@ impl<E: Entry> Table<E> {
     }
 
     /// See [`super::L2p::for_each_media`].
-    pub(super) fn for_each_media(&self, mut each: impl FnMut(u64, Place)) {
+    pub(super) fn for_each_media(&self, mut each: impl FnMut(u64, PhysicalAddress)) {
         for ((lba, shard), &used) in (0..).step_by(1 << self.shard_bits).zip(&self.shards).zip(&self.used) {
             // Behind the last entry in use there is nothing: the last shard may be used for a few sectors only.
             let mut left = used;
@@ -191,14 +191,14 @@ impl<E: Entry> Table<E> {
                 left -= u32::from(*entry != E::NOWHERE);
                 let number = entry.number();
                 if number < self.places {
-                    each(lba, Place(number));
+                    each(lba, PhysicalAddress(number));
                 }
             }
         }
     }
 
     /// See [`super::L2p::retain_media`].
-    pub(super) fn retain_media(&mut self, mut keeps: impl FnMut(Place) -> bool) {
+    pub(super) fn retain_media(&mut self, mut keeps: impl FnMut(PhysicalAddress) -> bool) {
         for (shard, used) in self.shards.iter_mut().zip(&mut self.used) {
             let mut left = *used;
             for entry in shard.iter_mut().flat_map(|shard| shard.entries.iter_mut()) {
@@ -207,7 +207,7 @@ impl<E: Entry> Table<E> {
                 }
                 left -= u32::from(*entry != E::NOWHERE);
                 let number = entry.number();
-                if number < self.places && !keeps(Place(number)) {
+                if number < self.places && !keeps(PhysicalAddress(number)) {
                     *entry = E::NOWHERE;
                     assert!(*used > 0, "an entry of a shard was not counted");
                     *used -= 1;
@@ -237,7 +237,7 @@ impl<E: Entry> Table<E> {
         &self,
         first_lba: u64,
         bytes: &mut [u8],
-        resolve: &mut dyn FnMut(u64, Slot) -> Option<Place>,
+        resolve: &mut dyn FnMut(u64, Slot) -> Option<PhysicalAddress>,
     ) {
         let mut lba = first_lba;
         let mut rest = bytes;
@@ -259,7 +259,7 @@ impl<E: Entry> Table<E> {
         first_lba: u64,
         entries: &[E],
         bytes: &mut [u8],
-        resolve: &mut dyn FnMut(u64, Slot) -> Option<Place>,
+        resolve: &mut dyn FnMut(u64, Slot) -> Option<PhysicalAddress>,
     ) {
         E::write_all(entries, bytes);
         let first_buffered = self.first_buffered();

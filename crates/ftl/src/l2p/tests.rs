@@ -17,13 +17,13 @@ fn random_mapped(prng: &mut Prng, places: u64) -> Mapped {
     match prng.below(4) {
         0 => Mapped::Nowhere,
         1 => Mapped::Buffer(Slot(u32::try_from(prng.below(100)).unwrap())),
-        _ => Mapped::Media(Place(prng.below(places))),
+        _ => Mapped::Media(PhysicalAddress(prng.below(places))),
     }
 }
 
 /// Where a buffered sector goes in these tests: odd slots have no place yet.
-fn resolve(lba: u64, slot: Slot) -> Option<Place> {
-    slot.0.is_multiple_of(2).then_some(Place(lba + u64::from(slot.0)))
+fn resolve(lba: u64, slot: Slot) -> Option<PhysicalAddress> {
+    slot.0.is_multiple_of(2).then_some(PhysicalAddress(lba + u64::from(slot.0)))
 }
 
 fn as_on_media(lba: u64, mapped: Mapped) -> Mapped {
@@ -79,12 +79,13 @@ fn passes_over_the_map_meet_what_is_on_media_and_nothing_else() {
 #[test]
 fn a_move_takes_only_a_sector_that_is_still_there() {
     for (mut map, _) in both_widths() {
-        let [old, new, other] = [Mapped::Buffer(Slot(3)), Mapped::Media(Place(70)), Mapped::Media(Place(5))];
+        let [old, new, other] =
+            [Mapped::Buffer(Slot(3)), Mapped::Media(PhysicalAddress(70)), Mapped::Media(PhysicalAddress(5))];
         assert!(!map.move_if(9, old, new), "a shard without entries holds nothing");
         map.set(9, old);
         map.fetch([9, SECTORS, u64::MAX].into_iter());
         // The last shard is cut, and there.
-        map.set(SECTORS - 1, Mapped::Media(Place(4)));
+        map.set(SECTORS - 1, Mapped::Media(PhysicalAddress(4)));
         map.fetch([SECTORS - 1, SECTORS, SECTORS + 500].into_iter());
         map.set(SECTORS - 1, Mapped::Nowhere);
         assert!(!map.move_if(9, other, new));
@@ -105,16 +106,20 @@ fn neighbours_move_as_one_by_one_up_to_the_first_that_is_elsewhere() {
             let lbas: Vec<u64> = (0..count).map(|_| prng.below(SECTORS)).collect();
             for (&lba, place) in lbas.iter().zip(from..) {
                 let is_there = prng.below(30) > 0;
-                let at =
-                    if is_there { Mapped::Media(Place(place)) } else { random_mapped(&mut prng, places) };
+                let at = if is_there {
+                    Mapped::Media(PhysicalAddress(place))
+                } else {
+                    random_mapped(&mut prng, places)
+                };
                 map.set(lba, at);
             }
             let mut naive = map.clone();
-            let moves =
-                |(lba, from, to)| naive.move_if(lba, Mapped::Media(Place(from)), Mapped::Media(Place(to)));
+            let moves = |(lba, from, to)| {
+                naive.move_if(lba, Mapped::Media(PhysicalAddress(from)), Mapped::Media(PhysicalAddress(to)))
+            };
             let each = lbas.iter().zip(from..).zip(to..).map(|((&lba, from), to)| (lba, from, to));
             let moved = each.map(moves).take_while(|&is_moved| is_moved).count();
-            let found = map.move_run(&lbas, Place(from), Place(to));
+            let found = map.move_run(&lbas, PhysicalAddress(from), PhysicalAddress(to));
             assert_eq!(found, moved, "seed {seed}, round {round}");
             assert!((0..SECTORS).all(|lba| map.get(lba) == naive.get(lba)), "seed {seed}, round {round}");
         }
@@ -129,7 +134,7 @@ fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
         let size = usize::try_from(map.entry_bytes()).unwrap();
         let (mut prng, mut back) = (Prng::new(seed + 100), map.emptied());
         // What was there before is forgotten, and its count with it.
-        back.set(SECTORS - 1, Mapped::Media(Place(1)));
+        back.set(SECTORS - 1, Mapped::Media(PhysicalAddress(1)));
         let mut lba = 0;
         while lba < SECTORS {
             let piece = if prng.below(4) == 0 { 1 << 16 } else { 1 + prng.below(50_000) };
@@ -171,7 +176,7 @@ fn entries_are_narrow_as_long_as_places_slots_and_nowhere_fit() {
     {
         let mut map = L2p::new(5, places, slots);
         assert_eq!(map.entry_bytes(), bytes, "{places} places, {slots} slots");
-        let ends = [places.checked_sub(1).map(|place| Mapped::Media(Place(place)))]
+        let ends = [places.checked_sub(1).map(|place| Mapped::Media(PhysicalAddress(place)))]
             .into_iter()
             .chain([slots.checked_sub(1).map(|slot| Mapped::Buffer(Slot(slot)))])
             .flatten();
@@ -195,11 +200,11 @@ fn an_empty_instance_takes_no_shards() {
     assert_eq!(map.decode(0, &vec![0xFF; 4 << 16]), Ok(()));
     assert_eq!(map.resident_bytes(), empty);
     assert!((0..map.shard_count()).all(|shard| map.shard_is_empty(shard)));
-    map.set(488_281_249, Mapped::Media(Place(7)));
+    map.set(488_281_249, Mapped::Media(PhysicalAddress(7)));
     let cut = map.resident_bytes();
     assert_eq!(cut - empty, 4 * (488_281_250 % (1 << 16)), "the last shard ends with the map");
     let mut whole = map.clone();
-    whole.set(1_000_000, Mapped::Media(Place(8)));
+    whole.set(1_000_000, Mapped::Media(PhysicalAddress(8)));
     assert_eq!(whole.resident_bytes() - cut, 4 << 16);
     let last = map.shard_count() - 1;
     assert_eq!((map.shard_is_empty(last), map.shard_is_empty(0), map.count_mapped()), (false, true, 1));
@@ -212,7 +217,7 @@ fn an_empty_instance_takes_no_shards() {
 fn entries_that_are_not_the_instances_are_refused_and_change_nothing() {
     let map_with = |lba, place| {
         let mut map = L2p::new(10, 100, 5);
-        map.set(lba, Mapped::Media(Place(place)));
+        map.set(lba, Mapped::Media(PhysicalAddress(place)));
         map
     };
     let entries = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -235,7 +240,7 @@ fn entries_that_are_not_the_instances_are_refused_and_change_nothing() {
         assert!(error.to_string().contains(part), "{error}");
         assert_eq!(
             (map.get(2), map.get(3), map.count_mapped()),
-            (Mapped::Media(Place(50)), Mapped::Nowhere, 1)
+            (Mapped::Media(PhysicalAddress(50)), Mapped::Nowhere, 1)
         );
         map.check();
     }
@@ -247,10 +252,10 @@ fn a_sector_is_found_by_its_place() {
         assert_eq!((map.sectors(), map.slots()), (SECTORS, 100));
         let lbas = [0, 1, 70_000, SECTORS - 1];
         for (lba, place) in lbas.into_iter().zip([places - 1, 0, 1, 2]) {
-            map.set(lba, Mapped::Media(Place(place)));
+            map.set(lba, Mapped::Media(PhysicalAddress(place)));
         }
         map.set(5, Mapped::Buffer(Slot(3)));
-        let found = [places - 1, 0, 1, 2, 3].map(|place| map.find(Place(place)));
+        let found = [places - 1, 0, 1, 2, 3].map(|place| map.find(PhysicalAddress(place)));
         assert_eq!(found, [Some(0), Some(1), Some(70_000), Some(SECTORS - 1), None], "width {seed}");
     }
 }
@@ -260,12 +265,15 @@ fn neighbours_move_between_the_ends_of_the_instance() {
     for (mut map, places) in both_widths() {
         let (lbas, last) = ([9, 70_000, 3], places - 3);
         for (lba, place) in lbas.into_iter().zip(0..) {
-            map.set(lba, Mapped::Media(Place(place)));
+            map.set(lba, Mapped::Media(PhysicalAddress(place)));
         }
-        assert_eq!(map.move_run(&lbas, Place(0), Place(last)), 3);
-        assert_eq!(lbas.map(|lba| map.get(lba)), [0, 1, 2].map(|at| Mapped::Media(Place(last + at))));
-        assert_eq!(map.move_run(&lbas, Place(last), Place(0)), 3);
-        assert_eq!(lbas.map(|lba| map.get(lba)), [0, 1, 2].map(|at| Mapped::Media(Place(at))));
+        assert_eq!(map.move_run(&lbas, PhysicalAddress(0), PhysicalAddress(last)), 3);
+        assert_eq!(
+            lbas.map(|lba| map.get(lba)),
+            [0, 1, 2].map(|at| Mapped::Media(PhysicalAddress(last + at)))
+        );
+        assert_eq!(map.move_run(&lbas, PhysicalAddress(last), PhysicalAddress(0)), 3);
+        assert_eq!(lbas.map(|lba| map.get(lba)), [0, 1, 2].map(|at| Mapped::Media(PhysicalAddress(at))));
     }
 }
 
@@ -274,7 +282,7 @@ fn a_pass_knows_the_highest_slot_from_the_highest_place() {
     // All numbers of 32 bits are taken: the place after the last would be a slot.
     let places = (1 << 32) - 101;
     let mut map = L2p::new(5, places, 100);
-    let (slot, place) = (Mapped::Buffer(Slot(99)), Place(places - 1));
+    let (slot, place) = (Mapped::Buffer(Slot(99)), PhysicalAddress(places - 1));
     map.set(1, slot);
     map.set(2, Mapped::Media(place));
     let mut met = Vec::new();
@@ -297,7 +305,7 @@ fn a_buffered_sector_is_written_as_its_place_also_alone() {
         let mut back = L2p::new(SECTORS, map.places, 100);
         assert_eq!(back.decode(40, &bytes), Ok(()));
         // Odd slots have no place yet.
-        assert_eq!([40, 41].map(|lba| back.get(lba)), [Mapped::Media(Place(44)), Mapped::Nowhere]);
+        assert_eq!([40, 41].map(|lba| back.get(lba)), [Mapped::Media(PhysicalAddress(44)), Mapped::Nowhere]);
     }
 }
 
@@ -305,7 +313,7 @@ fn a_buffered_sector_is_written_as_its_place_also_alone() {
 fn entries_read_replace_what_is_there_in_shards_and_in_parts() {
     // None of these entries has a byte of ones, as nowhere has.
     let bytes: Vec<u8> = [3, 1, 4, 1, 5].iter().flat_map(|place: &u32| place.to_le_bytes()).collect();
-    let media = [3, 1, 4, 1, 5].map(|place| Mapped::Media(Place(place)));
+    let media = [3, 1, 4, 1, 5].map(|place| Mapped::Media(PhysicalAddress(place)));
     for sectors in [5, 9, 70_000] {
         let mut map = L2p::new(sectors, 100, 0);
         for round in 0..2 {

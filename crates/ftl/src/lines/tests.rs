@@ -6,15 +6,15 @@ use super::*;
 use ocssd_lightnvm::{Geometry, PuId};
 
 fn lines() -> Lines {
-    let shape = Shape::new(&Geometry::example(1, 2, 4, 48, 24), &[PuId(0), PuId(1)]);
+    let shape = InstanceGeometry::new(&Geometry::example(1, 2, 4, 48, 24), &[PuId(0), PuId(1)]);
     Lines::new(&shape, |line, unit| line.0 == 1 || (line.0 == 2 && unit.0 == 0))
 }
 
 fn cycle(lines: &mut Lines) -> LineId {
     let line = lines.take_free().expect("a free line");
-    if lines.get(line).state != (LineState::Free { erased: true }) {
+    if lines.get(line).state != (LineState::Free { was_reset: true }) {
         lines.erasing(line);
-        lines.erased(line);
+        lines.was_reset(line);
         lines.unlist_free(line);
     }
     lines.open(line, Stream(0), Sequence(0));
@@ -33,15 +33,15 @@ fn a_line_without_good_chunks_is_never_given_out() {
 }
 
 #[test]
-fn the_line_erased_least_is_taken_first() {
+fn the_line_reset_least_is_taken_first() {
     let mut lines = lines();
     let first = cycle(&mut lines);
     lines.close(first);
     lines.erasing(first);
-    lines.erased(first);
-    assert_eq!(lines.get(first).erases, 2);
-    assert_ne!(lines.take_free(), Some(first), "another line was erased less often");
-    assert_eq!((lines.most_erases(), lines.least_erases()), (2, 0));
+    lines.was_reset(first);
+    assert_eq!(lines.get(first).resets, 2);
+    assert_ne!(lines.take_free(), Some(first), "another line was reset less often");
+    assert_eq!((lines.most_resets(), lines.least_resets()), (2, 0));
     lines.skip_sequences(LineSequence(9));
     assert_eq!(lines.next_sequence(), LineSequence(10));
 }
@@ -49,8 +49,8 @@ fn the_line_erased_least_is_taken_first() {
 #[test]
 fn a_worn_line_is_taken_below_the_most_worn_while_there_is_one() {
     let mut lines = lines();
-    for (line, erases) in [(0, 3), (2, 7), (3, 5)] {
-        lines.restore_free(LineId(line), true, erases);
+    for (line, resets) in [(0, 3), (2, 7), (3, 5)] {
+        lines.restore_free(LineId(line), true, resets);
     }
     lines.check(0);
     let taken: Vec<_> = std::iter::from_fn(|| lines.take_free_worn().map(|line| line.0)).collect();

@@ -5,7 +5,7 @@
 //! who maps something else brings entries of its own ([`Record`]), as long as these. Deliberately not here: what an entry does
 //! to a map, or what an owner's record means.
 
-use crate::place::Place;
+use crate::instance_geometry::PhysicalAddress;
 use std::fmt::Debug;
 
 /// Bytes of an entry.
@@ -44,7 +44,7 @@ pub enum LogEntry {
         /// The first logical sector.
         lba: u64,
         /// Where it is.
-        place: Place,
+        place: PhysicalAddress,
         /// How many.
         count: Count,
     },
@@ -53,9 +53,9 @@ pub enum LogEntry {
         /// The first logical sector.
         lba: u64,
         /// Where it was.
-        from: Place,
+        from: PhysicalAddress,
         /// Where its copy is.
-        to: Place,
+        to: PhysicalAddress,
         /// How many.
         count: Count,
     },
@@ -124,8 +124,10 @@ impl Record for LogEntry {
         let count = u32::from_le_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
         let [first, second, third] = [6, 12, 18].map(|at| number(&bytes[at..at + 6]));
         Some(match bytes[0] {
-            WRITE => Self::Write { lba: first, place: Place(second), count },
-            MOVE => Self::Move { lba: first, from: Place(third), to: Place(second), count },
+            WRITE => Self::Write { lba: first, place: PhysicalAddress(second), count },
+            MOVE => {
+                Self::Move { lba: first, from: PhysicalAddress(third), to: PhysicalAddress(second), count }
+            }
             DISCARD => Self::Discard { lba: first, count },
             OWNER => Self::Owner { code: bytes[1], count, numbers: [first, second, third] },
             COMMIT => Self::Commit { transaction: TransactionId(first), entries: count },

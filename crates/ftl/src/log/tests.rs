@@ -1,7 +1,7 @@
 //! The log against a list: what was durable is replayed, whole and in order, and nothing of what was not appended.
 
 use super::*;
-use crate::place::Place;
+use crate::instance_geometry::PhysicalAddress;
 use ocssd_base::Prng;
 
 const PAGE_BYTES: usize = 512;
@@ -23,11 +23,11 @@ fn log(generation: u64, first: Lsn) -> Log {
 fn entries(prng: &mut Prng) -> Vec<LogEntry> {
     (0..1 + prng.below(30))
         .map(|_| {
-            let (lba, place) = (prng.below(1 << 40), Place(prng.below(1 << 47)));
+            let (lba, place) = (prng.below(1 << 40), PhysicalAddress(prng.below(1 << 47)));
             let count = u32::try_from(1 + prng.below(256)).expect("small");
             match prng.below(4) {
                 0 => LogEntry::Write { lba, place, count },
-                1 => LogEntry::Move { lba, from: place, to: Place(prng.below(1 << 47)), count },
+                1 => LogEntry::Move { lba, from: place, to: PhysicalAddress(prng.below(1 << 47)), count },
                 2 => LogEntry::Owner {
                     code: u8::try_from(count - 1).expect("below 256"),
                     count,
@@ -47,7 +47,7 @@ struct Media {
 }
 
 impl Media {
-    /// One step: a page goes out, or one that is out lands.
+    /// One step: a page goes out, or one that is out is programmed.
     fn step(&mut self, log: &mut Log, prng: &mut Prng) {
         let mut out = vec![0; PAGE_BYTES];
         if prng.below(2) == 0
@@ -64,7 +64,7 @@ impl Media {
         log.check();
     }
 
-    /// The power goes: each page in flight landed, is torn, or never was.
+    /// The power goes: each page in flight was programmed, is torn, or never was.
     fn cut(&mut self, prng: &mut Prng) {
         for (_, mut page) in std::mem::take(&mut self.flying) {
             match prng.below(3) {

@@ -14,10 +14,10 @@ fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
     let mut prng = Prng::new(seed);
     let layout = open.layout;
     let size = |write: Write| match write.piece {
-        Piece::Head => layout.unit,
-        Piece::Data => layout.batch,
-        Piece::Fill => layout.data_end() - write.sector,
-        Piece::Tail => layout.tail,
+        LineContent::Head => layout.unit,
+        LineContent::Data => layout.batch,
+        LineContent::Padding => layout.data_end() - write.sector,
+        LineContent::Tail => layout.tail,
     };
     let (mut flying, mut data, mut buffer_units, mut readable) = (Vec::new(), Vec::new(), 0, Vec::new());
     loop {
@@ -25,7 +25,7 @@ fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
         let next = tail.or_else(|| open.next_data());
         if let Some(write) = next.filter(|_| prng.below(3) > 0) {
             open.issued(write, size(write), &vec![2; usize_of(size(write)) * ENTRY_BYTES]);
-            let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(buffer_units));
+            let buffer_unit = (write.piece == LineContent::Data).then_some(BufferUnitId(buffer_units));
             buffer_units += 1;
             data.extend(buffer_unit.map(|_| write));
             flying.push((write, buffer_unit));
@@ -89,7 +89,7 @@ fn a_second_head_takes_a_batch_and_leaves_the_rest_to_fill() {
     open.issued(head, 4, &[2; 4 * ENTRY_BYTES]);
     open.failed(head, 4, false, |_| {});
     let again = open.next_data().expect("the head again");
-    assert_eq!((again.piece, again.sector, open.room()), (Piece::Head, 4, 36));
+    assert_eq!((again.piece, again.sector, open.room()), (LineContent::Head, 4, 36));
     open.issued(again, 4, &[2; 4 * ENTRY_BYTES]);
     assert_eq!(open.room(), 24, "32 sectors are left, of which two batches can be used");
     open.check();
@@ -99,15 +99,15 @@ fn a_second_head_takes_a_batch_and_leaves_the_rest_to_fill() {
 }
 
 #[test]
-fn what_landed_within_the_read_window_is_found_in_its_buffer_unit_until_it_can_be_read() {
+fn what_programmed_within_the_read_window_is_found_in_its_buffer_unit_until_it_can_be_read() {
     let turns = Turns { depth: 2, strict: false, active: 1 };
     let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
     let unit = UnitIndex(0);
     for (number, readable) in [(0, 0), (1, 0), (2, 4), (3, 8)] {
         let write = open.next_data().expect("a head, then data");
         open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
-        assert_eq!(open.unreadable(unit, write.sector), None, "it did not land");
-        let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(number));
+        assert_eq!(open.unreadable(unit, write.sector), None, "it was not programmed");
+        let buffer_unit = (write.piece == LineContent::Data).then_some(BufferUnitId(number));
         open.acknowledged(write, 4, buffer_unit, |buffer_unit| {
             assert_eq!(buffer_unit, BufferUnitId(1), "the rest is too young")
         });
@@ -129,7 +129,7 @@ fn buffer_units_that_were_not_full_are_found_as_they_lie() {
         let write = open.next_data().expect("a head, then data");
         open.issued(write, sectors, &vec![2; usize_of(sectors) * ENTRY_BYTES]);
         open.check();
-        let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(number));
+        let buffer_unit = (write.piece == LineContent::Data).then_some(BufferUnitId(number));
         open.acknowledged(write, sectors, buffer_unit, |_| {});
         number += 1;
     }
@@ -138,10 +138,10 @@ fn buffer_units_that_were_not_full_are_found_as_they_lie() {
     let [one, two, three] = [1, 2, 3].map(|number| move |at| Some((BufferUnitId(number), at)));
     assert_eq!(found, [None, one(0), one(11), two(0), two(3), three(0), three(7), None]);
     let fill = open.next_tail().expect("what is left is filled").0;
-    assert_eq!((fill.piece, fill.sector), (Piece::Fill, 28));
+    assert_eq!((fill.piece, fill.sector), (LineContent::Padding, 28));
     open.issued(fill, 8, &[2; 8 * ENTRY_BYTES]);
     open.acknowledged(fill, 8, None, |_| {});
-    assert_eq!(open.next_tail().map(|(write, _)| (write.piece, write.sector)), Some((Piece::Tail, 36)));
+    assert_eq!(open.next_tail().map(|(write, _)| (write.piece, write.sector)), Some((LineContent::Tail, 36)));
 }
 
 #[test]
@@ -153,7 +153,10 @@ fn in_strict_order_no_head_waits_for_the_one_before() {
         open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
         given.push((write.unit.0, write.piece));
     }
-    assert_eq!(given, [(0, Piece::Head), (1, Piece::Head), (2, Piece::Head), (3, Piece::Head)]);
+    assert_eq!(
+        given,
+        [(0, LineContent::Head), (1, LineContent::Head), (2, LineContent::Head), (3, LineContent::Head)]
+    );
 }
 
 #[test]
@@ -174,12 +177,12 @@ fn a_head_that_failed_is_written_again_behind_what_was_sent() {
     let head = open.next_data().expect("a head");
     open.issued(head, 4, &tags);
     let data = open.next_data().expect("data");
-    assert_eq!((head.piece, data.piece, data.sector), (Piece::Head, Piece::Data, 4));
+    assert_eq!((head.piece, data.piece, data.sector), (LineContent::Head, LineContent::Data, 4));
     open.issued(data, 4, &tags);
     open.failed(head, 4, false, |_| {});
     assert!(open.is_headless(head.unit));
     let again = open.next_data().expect("the head again");
-    assert_eq!((again.piece, again.sector), (Piece::Head, 8));
+    assert_eq!((again.piece, again.sector), (LineContent::Head, 8));
     open.issued(again, 4, &tags);
     open.check();
     assert_eq!(open.room(), 36 - 4 - 4 - 4, "a second head takes the room of data");
@@ -187,7 +190,7 @@ fn a_head_that_failed_is_written_again_behind_what_was_sent() {
     assert!(open.is_headless(head.unit));
     open.acknowledged(again, 4, None, |_| {});
     assert!(!open.is_headless(head.unit));
-    assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((Piece::Data, 12)));
+    assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((LineContent::Data, 12)));
     open.check();
 }
 
@@ -240,7 +243,7 @@ fn a_line_tells_which_it_is_what_flies_and_when_it_is_done() {
     assert_eq!((open.in_flight(), open.next_tail()), (1, None), "a tail waits for what it lists");
     open.acknowledged(data, 4, Some(BufferUnitId(5)), |_| unreachable!("it is within the read window"));
     let (tail, tags) = open.next_tail().map(|(write, tags)| (write, tags.map(<[u8]>::to_vec))).expect("due");
-    assert_eq!(tail, Write { unit, sector: 8, piece: Piece::Tail });
+    assert_eq!(tail, Write { unit, sector: 8, piece: LineContent::Tail });
     assert_eq!(tags, Some([[1; 4 * ENTRY_BYTES], [2; 4 * ENTRY_BYTES]].concat()));
     open.issued(tail, 4, &[]);
     assert_eq!((open.is_finished(), open.in_flight(), open.has_ended(unit)), (false, 1, false));
@@ -268,7 +271,7 @@ fn sectors_of_a_write_that_failed_are_listed_as_fill() {
     let fill = SectorTag::PAD.to_list_entry().repeat(4);
     let list = [vec![1; 48], fill, vec![3; 48], vec![4; 48]].concat();
     let found = open.next_tail().expect("the tail is due");
-    assert_eq!((found.0.piece, found.1), (Piece::Tail, Some(list.as_slice())));
+    assert_eq!((found.0.piece, found.1), (LineContent::Tail, Some(list.as_slice())));
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn a_chunk_written_before_has_a_head_and_one_that_was_not_has_none() {
     let headless = units(4).into_iter().map(|unit| open.is_headless(unit));
     assert_eq!(headless.collect::<Vec<_>>(), [true, false, true, true]);
     assert_eq!((open.pointer(UnitIndex(1)), open.readable(UnitIndex(1))), (4, 0));
-    assert_eq!(open.next_data().map(|write| (write.unit.0, write.piece)), Some((1, Piece::Data)));
+    assert_eq!(open.next_data().map(|write| (write.unit.0, write.piece)), Some((1, LineContent::Data)));
     open.check();
 }
 
@@ -323,7 +326,7 @@ fn a_busy_unit_waits_its_turn_without_holding_up_others() {
     assert_eq!((heads.map(|write| write.unit.0), open.next_data()), ([0, 1], None));
     open.acknowledged(heads[1], 4, None, |_| {});
     let data = give(&mut open, 4, 1);
-    assert_eq!((data.unit.0, data.piece, open.next_data()), (1, Piece::Data, None));
+    assert_eq!((data.unit.0, data.piece, open.next_data()), (1, LineContent::Data, None));
     open.acknowledged(heads[0], 4, None, |_| {});
     assert_eq!(open.next_data().map(|write| (write.unit.0, write.sector)), Some((0, 4)));
 }

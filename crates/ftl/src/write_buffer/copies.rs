@@ -1,16 +1,16 @@
 //! Copies in buffer units: sectors that garbage collection moves, of which no more is kept than where their originals lie.
 //!
-//! Deliberately not here: what becomes of a copy that landed, or whose original died; who makes copies.
+//! Deliberately not here: what becomes of a copy that was programmed, or whose original died; who makes copies.
 
 use super::{BufferUnitId, Entry, WriteBuffer, low_bits};
 use crate::Slot;
-use crate::place::Place;
+use crate::instance_geometry::PhysicalAddress;
 use ocssd_base::usize_of;
 
 impl WriteBuffer {
     /// Puts copies of `count` neighbours, the first of them at `origin`, into the next slots of a buffer unit being filled. Content
     /// and tags are the caller's to copy; no flush waits for them, because the originals are on media.
-    pub fn push_copies(&mut self, buffer_unit: BufferUnitId, origin: Place, count: u32) -> Slot {
+    pub fn push_copies(&mut self, buffer_unit: BufferUnitId, origin: PhysicalAddress, count: u32) -> Slot {
         assert!(
             count > 0 && count <= self.room(buffer_unit),
             "{count} copies do not fit buffer unit {}",
@@ -22,7 +22,7 @@ impl WriteBuffer {
         header.filled += count;
         let slots = &mut self.origins[usize_of(first.0)..][..usize_of(count)];
         for (slot, place) in slots.iter_mut().zip(origin.0..) {
-            *slot = Place(place);
+            *slot = PhysicalAddress(place);
         }
         first
     }
@@ -36,7 +36,7 @@ impl WriteBuffer {
 
     /// The copies in a buffer unit by neighbours: the first slot, where its original lies, and how many follow each other in
     /// both.
-    pub fn copy_runs(&self, buffer_unit: BufferUnitId) -> impl Iterator<Item = (Slot, Place, u32)> {
+    pub fn copy_runs(&self, buffer_unit: BufferUnitId) -> impl Iterator<Item = (Slot, PhysicalAddress, u32)> {
         let first = self.first_slot(buffer_unit).0;
         let mut left = self.units[buffer_unit.index()].copies;
         let origins = &self.origins[usize_of(first)..][..usize_of(self.unit)];
@@ -51,7 +51,7 @@ impl WriteBuffer {
         })
     }
 
-    /// Makes fill of a copy that nobody needs.
+    /// Makes padding of a copy that nobody needs.
     pub fn drop_copy(&mut self, slot: Slot) {
         assert!(self.is_copy(slot), "slot {} holds no copy", slot.0);
         let (buffer_unit, offset) = self.per_buffer_unit.div_rem_u32(slot.0);
@@ -61,14 +61,14 @@ impl WriteBuffer {
 
     /// True if a copy of what is at `place` waits to be written, or is being written. Cost: a pass over those.
     #[must_use]
-    pub fn has_copy_of(&self, place: Place) -> bool {
-        let is_of = |(_, origin, count): (Slot, Place, u32)| {
+    pub fn has_copy_of(&self, place: PhysicalAddress) -> bool {
+        let is_of = |(_, origin, count): (Slot, PhysicalAddress, u32)| {
             (origin.0..origin.0 + u64::from(count)).contains(&place.0)
         };
         self.waiting().any(|buffer_unit| self.copy_runs(buffer_unit).any(is_of))
     }
 
-    /// Makes fill of the copies whose originals are in `places` and did not land: these are about to be reset, and what is
+    /// Makes padding of the copies whose originals are in`places` and were not programmed: these are about to be reset, and what is
     /// written there next is something else. Cost: a pass over the copies that wait.
     pub fn drop_copies_of(&mut self, places: std::ops::Range<u64>) -> u32 {
         let is_of = |slot: &Slot| self.is_copy(*slot) && places.contains(&self.origins[usize_of(slot.0)].0);

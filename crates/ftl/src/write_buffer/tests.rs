@@ -22,7 +22,7 @@ fn a_slot_is_newest_until_it_is_superseded_or_its_buffer_unit_is_emptied() {
     let newest: Vec<bool> = write_buffer.entries(buffer_unit).map(|(_, entry)| entry.is_newest).collect();
     assert_eq!(newest, [true, false, true]);
     write_buffer.close(buffer_unit, 3);
-    write_buffer.programming(buffer_unit, Place(0));
+    write_buffer.programming(buffer_unit, PhysicalAddress(0));
     write_buffer.written(buffer_unit);
     write_buffer.readable(buffer_unit);
     let mut emptied = Vec::new();
@@ -36,14 +36,14 @@ fn copies_come_back_as_neighbours_and_are_no_entries() {
     let mut write_buffer = WriteBuffer::new(2, 8, Release::AsReadable);
     let buffer_unit =
         write_buffer.take(Stream(1), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
-    write_buffer.push_copies(buffer_unit, Place(10), 3);
+    write_buffer.push_copies(buffer_unit, PhysicalAddress(10), 3);
     write_buffer.push(
         buffer_unit,
         Entry { is_newest: true, tag: SectorTag { kind: Kind::Data, ..SectorTag::PAD }, ..Entry::PAD },
         false,
     );
-    write_buffer.push_copies(buffer_unit, Place(13), 1);
-    write_buffer.push_copies(buffer_unit, Place(14), 2);
+    write_buffer.push_copies(buffer_unit, PhysicalAddress(13), 1);
+    write_buffer.push_copies(buffer_unit, PhysicalAddress(14), 2);
     let runs = |write_buffer: &WriteBuffer| {
         write_buffer
             .copy_runs(buffer_unit)
@@ -52,15 +52,15 @@ fn copies_come_back_as_neighbours_and_are_no_entries() {
     };
     assert_eq!(runs(&write_buffer), [(0, 10, 3), (4, 13, 3)]);
     assert_eq!(write_buffer.live(buffer_unit).map(|(slot, _)| slot.0).collect::<Vec<_>>(), [3]);
-    assert!(write_buffer.has_copy_of(Place(15)) && !write_buffer.has_copy_of(Place(16)));
+    assert!(write_buffer.has_copy_of(PhysicalAddress(15)) && !write_buffer.has_copy_of(PhysicalAddress(16)));
     assert_eq!(write_buffer.drop_copies_of(11..14), 3);
     assert_eq!(runs(&write_buffer), [(0, 10, 1), (5, 14, 2)]);
-    assert_eq!(write_buffer.entries(buffer_unit).count(), 4, "what was dropped is fill");
+    assert_eq!(write_buffer.entries(buffer_unit).count(), 4, "what was dropped is padding");
     write_buffer.check();
     write_buffer.close(buffer_unit, 8);
-    write_buffer.programming(buffer_unit, Place(0));
+    write_buffer.programming(buffer_unit, PhysicalAddress(0));
     write_buffer.written(buffer_unit);
-    assert!(!write_buffer.has_copy_of(Place(14)), "what landed is no copy that waits");
+    assert!(!write_buffer.has_copy_of(PhysicalAddress(14)), "what was programmed is no copy that waits");
     write_buffer.readable(buffer_unit);
     let mut emptied = Vec::new();
     write_buffer.evict_oldest(|slot, _, _| emptied.push(slot.0));
@@ -73,7 +73,7 @@ fn a_buffer_unit_that_is_not_full_may_be_written_short() {
     for (count, sectors) in [(1, 4), (5, 8)] {
         let buffer_unit =
             write_buffer.take(Stream(0), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
-        write_buffer.push_copies(buffer_unit, Place(10), count);
+        write_buffer.push_copies(buffer_unit, PhysicalAddress(10), count);
         write_buffer.close(buffer_unit, sectors);
         assert_eq!((write_buffer.filled(buffer_unit), write_buffer.sectors(buffer_unit)), (count, sectors));
     }
@@ -116,7 +116,7 @@ impl RingModel {
         match draw {
             1 | 2 => self.fill(write_buffer, id),
             // In order: the oldest that is ready.
-            3 => write_buffer.programming(found[0], Place(u64::from(found[0].0) * 100)),
+            3 => write_buffer.programming(found[0], PhysicalAddress(u64::from(found[0].0) * 100)),
             4 => write_buffer.written(id),
             _ => write_buffer.failed(id),
         }

@@ -13,7 +13,7 @@ use ocssd_engine::{Clock, WallClock};
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_workload::job::{Job, parse_command_line};
 use ocssd_workload::results::{ClockKind, CpuUse, JobResult, Row, VerifyStats};
-use ocssd_workload::run::{Plan, PlannedJob, Runner, Tally, TargetShape};
+use ocssd_workload::run::{JobPlan, PlannedJob, Runner, Tally, TargetShape};
 
 /// Blocks that jobs see where I/Os are not smaller: what file systems and drives deal in.
 const BLOCK_BYTES: u32 = 4096;
@@ -90,7 +90,7 @@ impl FileUnderTest {
         let mut buffers = Buffers::new(stamp_format());
         let shapes = [TargetShape(&target)];
         let planned = vec![PlannedJob { job: job.clone(), target: TargetId(0) }];
-        let plan = Plan::new(planned, &shapes).map_err(|errors| {
+        let plan = JobPlan::new(planned, &shapes).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
             TestError(lines.join("; "))
         })?;

@@ -10,7 +10,7 @@ use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{Device, TargetId};
 use ocssd_workload::job::Job;
 use ocssd_workload::results::{ClockKind, Row};
-use ocssd_workload::run::{Plan, PlannedJob, Runner, Tally, TargetShape};
+use ocssd_workload::run::{JobPlan, PlannedJob, Runner, Tally, TargetShape};
 
 /// Virtual time between two looks at `go_on` (chosen: milliseconds of real time on most drives).
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
@@ -120,7 +120,7 @@ impl<D: Device> DeviceUnderTest for HostUnderTest<D> {
         // The plan's targets are numbered from 0; the host has only this one.
         assert_eq!(self.target, TargetId(0), "a profile is of one target");
         let planned = vec![PlannedJob { job: job.clone(), target: self.target }];
-        let plan = Plan::new(planned, &shapes).map_err(|errors| {
+        let plan = JobPlan::new(planned, &shapes).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
             TestError(lines.join("; "))
         })?;

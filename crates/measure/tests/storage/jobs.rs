@@ -9,7 +9,7 @@ use ocssd_measure::storage::{
 };
 use ocssd_workload::job::{Job, parse_command_line};
 use ocssd_workload::results::JobResult;
-use ocssd_workload::run::{Plan, PlannedJob, Runner, TargetShape};
+use ocssd_workload::run::{JobPlan, PlannedJob, Runner, TargetShape};
 
 const FILE_BYTES: u64 = 16 << 20;
 
@@ -47,7 +47,7 @@ pub fn carry_out(
     let mut buffers = Buffers::new(stamp_format());
     let planned = vec![PlannedJob { job, target: TargetId(0) }];
     let shapes = [TargetShape(&target)];
-    let plan = Plan::new(planned, &shapes).expect("the job fits");
+    let plan = JobPlan::new(planned, &shapes).expect("the job fits");
     let mut runner = Runner::new(plan, &shapes, &mut buffers, 7, Nanos::ZERO);
     let mut clock = WallClock::default();
     let end =

@@ -3,7 +3,7 @@
 //! Deliberately not here: how it is shown.
 
 use crate::failure::Failure;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use crate::tally::Tally;
 use std::ops::Range;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct Found {
     /// Drives drawn before this one.
     pub attempt: u32,
     /// What the seed means.
-    pub plan: Plan,
+    pub plan: WorldPlan,
     /// How it failed.
     pub failure: Failure,
 }

@@ -3,7 +3,7 @@
 //! Deliberately not here: what a seed draws (`swarm`), and what a run does (`run`).
 
 use crate::journal::Keep;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use crate::run::{Ended, Ran, run_until};
 use crate::swarm::{Asked, Size, draw_asked};
 use ocssd_targets::registry::{self, Kind};
@@ -19,7 +19,7 @@ pub struct Simulated {
     /// Drives drawn before, all of them too small for the target.
     pub attempt: u32,
     /// What the seed means.
-    pub plan: Plan,
+    pub plan: WorldPlan,
     /// What came of it; never `Ended::DoesNotFit`.
     pub ran: Ran,
 }
@@ -72,7 +72,7 @@ pub fn run_asked(
 ///
 /// # Panics
 /// If the target cannot read an option that was drawn.
-fn assert_options_are_read(asked: &Asked<'_>, plan: &Plan) {
+fn assert_options_are_read(asked: &Asked<'_>, plan: &WorldPlan) {
     let check = |kind: &str, options: &[(String, String)]| {
         let drawn = options.iter().filter(|option| !asked.fixed.contains(option));
         let read = registry::check_options(kind, &drawn.cloned().collect::<Vec<_>>());
@@ -90,7 +90,7 @@ fn assert_options_are_read(asked: &Asked<'_>, plan: &Plan) {
 ///
 /// # Errors
 /// As [`run_seed`].
-pub fn fitting(kind: &Kind, asked: &Asked<'_>, seed: u64) -> Result<(u32, Plan), Unfit> {
+pub fn fitting(kind: &Kind, asked: &Asked<'_>, seed: u64) -> Result<(u32, WorldPlan), Unfit> {
     let Simulated { attempt, plan, .. } =
         run_asked(kind, asked, seed, &|_| false, Keep::Nothing, &Arc::default())?;
     Ok((attempt, plan))

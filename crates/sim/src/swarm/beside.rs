@@ -5,7 +5,7 @@
 //! different contracts: a world is of one.
 
 use super::{Asked, Draw, Size, mix, target};
-use crate::plan::{Beside, Plan};
+use crate::plan::{Beside, WorldPlan};
 use ocssd_lightnvm::{Geometry, LbaFormat, PuId};
 
 /// Worlds of a hundred in which there are two, where there are units for them.
@@ -31,7 +31,7 @@ pub(super) fn enlarge(geometry: &mut Geometry) {
 }
 
 /// Draws the second target: as a rule of the same kind.
-pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, size: Size, units: Vec<PuId>, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, size: Size, units: Vec<PuId>, plan: &mut WorldPlan) {
     assert!(plan.units.iter().all(|unit| !units.contains(unit)), "a unit is of two targets");
     let other = match asked.target {
         "pblk" => "ox-block",

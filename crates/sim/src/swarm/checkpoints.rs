@@ -5,13 +5,13 @@
 //! Deliberately not here: what a checkpoint is (`ocssd_targets::pblk`).
 
 use super::{Draw, steps};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 
 /// Worlds of a hundred that are of this kind.
 pub(super) const PERCENT: u64 = 30;
 
 /// Makes one of such worlds of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {
     if !draw.percent(PERCENT) {
         return;
     }

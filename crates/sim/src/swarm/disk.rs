@@ -3,7 +3,7 @@
 //! Otherwise they are tiny, and media never fail. Deliberately not here: what a crash leaves (`crate::disk`).
 
 use super::{Draw, steps};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use ocssd_drive::image::FileFaults;
 
 /// Worlds of a hundred that are of this kind (chosen: an image is opened a hundred times in one, which takes as long as all
@@ -18,7 +18,7 @@ pub(super) fn fits(target: &str) -> bool {
 }
 
 /// Makes one of such worlds of a plan.
-pub(super) fn make(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn make(draw: &mut Draw, plan: &mut WorldPlan) {
     plan.disk = true;
     plan.steps = steps::draw_on_disk(draw);
 }

@@ -5,7 +5,7 @@
 //! nobody needed what was there; what shares cells with a torn unit, or lies on a dead one, is lost, and no more than that.
 
 use super::Draw;
-use crate::plan::{Plan, Step};
+use crate::plan::{Step, WorldPlan};
 use crate::watched::BILLION;
 use ocssd_flash::Shelf;
 
@@ -21,15 +21,16 @@ const PERCENT_STRAY: u64 = 12;
 const PERCENT_SHELF: u64 = 10;
 
 /// Makes one of such worlds of a tiny plan, now and then.
-pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut WorldPlan) {
     if draw.percent(PERCENT_TINY) {
         half_resets(draw, plan);
     }
 }
 
 /// Makes one of such worlds of another plan, now and then.
-pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan, target: &str) {
-    const KINDS: [fn(&mut Draw, &mut Plan); 4] = [half_resets, lost_pairs, dead_units, misdirected_reads];
+pub(super) fn draw_any(draw: &mut Draw, plan: &mut WorldPlan, target: &str) {
+    const KINDS: [fn(&mut Draw, &mut WorldPlan); 4] =
+        [half_resets, lost_pairs, dead_units, misdirected_reads];
     if draw.percent(PERCENT) {
         let kinds = if all_look(target, plan) { &KINDS[..] } else { &KINDS[..3] };
         draw.one_of(kinds)(draw, plan);
@@ -37,13 +38,13 @@ pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan, target: &str) {
 }
 
 /// True if all targets look whose a sector is that they read. Linux's pblk moves it without; ox-block takes it for lost.
-fn all_look(target: &str, plan: &Plan) -> bool {
+fn all_look(target: &str, plan: &WorldPlan) -> bool {
     let looks = |kind: &str| !matches!(kind, "linux-pblk" | "ox-block");
     looks(target) && plan.beside.as_ref().is_none_or(|beside| looks(&beside.kind))
 }
 
 /// Now and then writes do not reach their places, and the drive says that they did.
-pub(super) fn draw_strays(draw: &mut Draw, plan: &mut Plan, target: &str) {
+pub(super) fn draw_strays(draw: &mut Draw, plan: &mut WorldPlan, target: &str) {
     if !draw.percent(PERCENT_STRAY) || !all_look(target, plan) {
         return;
     }
@@ -60,7 +61,7 @@ pub(super) fn draw_strays(draw: &mut Draw, plan: &mut Plan, target: &str) {
 
 /// Now and then the drive lies on a shelf, once or twice. Whoever loses both copies of what it must know says so, and that is its
 /// end.
-pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut WorldPlan) {
     if !draw.percent(PERCENT_SHELF) {
         return;
     }
@@ -77,17 +78,17 @@ pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut Plan) {
 }
 
 /// Erases that the power ends in the middle.
-fn half_resets(draw: &mut Draw, plan: &mut Plan) {
+fn half_resets(draw: &mut Draw, plan: &mut WorldPlan) {
     plan.config.faults.half_reset = draw.one_of(&[BILLION / 4, BILLION]);
 }
 
 /// Torn units that take the one before them along.
-fn lost_pairs(draw: &mut Draw, plan: &mut Plan) {
+fn lost_pairs(draw: &mut Draw, plan: &mut WorldPlan) {
     plan.config.faults.paired_loss = draw.one_of(&[BILLION / 4, BILLION]);
 }
 
 /// A unit dies, or two, or a group; where there is one unit only, so does the drive, and there is nothing left to look at.
-fn dead_units(draw: &mut Draw, plan: &mut Plan) {
+fn dead_units(draw: &mut Draw, plan: &mut WorldPlan) {
     if plan.config.geometry.pu_count() < 3 {
         return half_resets(draw, plan);
     }
@@ -99,6 +100,6 @@ fn dead_units(draw: &mut Draw, plan: &mut Plan) {
 }
 
 /// Reads that return another sector, of targets that look whose sector it is that they got.
-fn misdirected_reads(draw: &mut Draw, plan: &mut Plan) {
+fn misdirected_reads(draw: &mut Draw, plan: &mut WorldPlan) {
     plan.config.faults.misdirected_read = draw.one_of(&[BILLION / 1_000, BILLION / 100]);
 }

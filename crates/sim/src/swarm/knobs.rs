@@ -4,7 +4,7 @@
 //! Deliberately not here: what each bounds (`ocssd_targets::pblk::Knobs`).
 
 use super::Draw;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 
 /// Worlds of a hundred whose target has knobs turned.
 const PERCENT: u64 = 40;
@@ -25,7 +25,7 @@ const CHOICES: [(&str, &[u32]); 11] = [
 ];
 
 /// Turns some knobs of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {
     if !draw.percent(PERCENT) {
         return;
     }

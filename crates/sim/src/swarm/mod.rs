@@ -20,7 +20,7 @@ mod undone;
 mod wear;
 
 use crate::block::Mix;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::Payload;
 use ocssd_targets::registry::{Kind, MakeOf};
@@ -133,13 +133,13 @@ impl<'a> Asked<'a> {
 
 /// What `seed` means for the target called `target`. `attempt` counts draws the drive was too small for.
 #[must_use]
-pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
+pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> WorldPlan {
     draw_asked(seed, attempt, &Asked::any(target, size))
 }
 
 /// As [`draw`], of the worlds that are asked for.
 #[must_use]
-pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
+pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     let &Asked { target, size, .. } = asked;
     let prng = Prng::new(seed ^ u64::from(attempt) << 56);
     let is_special = size == Size::Any && target == "pblk" && is_special(&prng);
@@ -172,7 +172,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         steps.retain(steps::keeps_content);
     }
     let options = chosen.options;
-    let mut plan = Plan {
+    let mut plan = WorldPlan {
         config,
         units,
         options,
@@ -209,7 +209,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
 }
 
 /// What happens all the time in worlds of a kind of their own.
-fn draw_special(prng: &Prng, plan: &mut Plan) {
+fn draw_special(prng: &Prng, plan: &mut WorldPlan) {
     wear::draw(&mut Draw::new(prng, WEAR), plan);
     small::draw(&mut Draw::new(prng, SMALL), plan);
     rot::draw(&mut Draw::new(prng, ROT), plan);
@@ -219,7 +219,7 @@ fn draw_special(prng: &Prng, plan: &mut Plan) {
 }
 
 /// What takes content away, of targets whose contract knows of that.
-fn draw_harm(prng: &Prng, asked: &Asked<'_>, size: Size, plan: &mut Plan) {
+fn draw_harm(prng: &Prng, asked: &Asked<'_>, size: Size, plan: &mut WorldPlan) {
     if plan.disk || !asked.may_lose_content {
         // A disk below the drive has failures of its own; other interfaces' contracts know of no loss.
     } else if size == Size::Any {

@@ -4,7 +4,7 @@
 //! fault does (`ocssd_flash::config::FaultConfig`).
 
 use super::Draw;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use ocssd_flash::config::CacheConfig;
 
 /// Tiny worlds of a hundred that are of this kind.
@@ -16,22 +16,22 @@ const PERCENT_ANY: u64 = 30;
 const THOUSANDTH: u32 = 1_000_000;
 
 /// Makes one of such worlds of a tiny plan, now and then.
-pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut WorldPlan) {
     if draw.percent(PERCENT) {
         kinds(draw, plan);
     }
 }
 
 /// Makes one of such worlds of another plan, now and then.
-pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw_any(draw: &mut Draw, plan: &mut WorldPlan) {
     if draw.percent(PERCENT_ANY) {
         kinds(draw, plan);
     }
 }
 
 /// A kind or two.
-fn kinds(draw: &mut Draw, plan: &mut Plan) {
-    const KINDS: [fn(&mut Draw, &mut Plan); 2] = [failed_commands, transient_reads];
+fn kinds(draw: &mut Draw, plan: &mut WorldPlan) {
+    const KINDS: [fn(&mut Draw, &mut WorldPlan); 2] = [failed_commands, transient_reads];
     let count = draw.one_of(&[1, 1, 1, 2]);
     for _ in 0..count {
         draw.one_of(&KINDS)(draw, plan);
@@ -39,7 +39,7 @@ fn kinds(draw: &mut Draw, plan: &mut Plan) {
 }
 
 /// Commands fail as such. Reads seldom: a target asks again, but not for ever.
-fn failed_commands(draw: &mut Draw, plan: &mut Plan) {
+fn failed_commands(draw: &mut Draw, plan: &mut WorldPlan) {
     let faults = &mut plan.config.faults;
     faults.failed_flush = draw.one_of(&[0, 50 * THOUSANDTH, 400 * THOUSANDTH]);
     faults.failed_read = draw.one_of(&[0, THOUSANDTH / 2]);
@@ -51,7 +51,7 @@ fn failed_commands(draw: &mut Draw, plan: &mut Plan) {
 }
 
 /// Sectors cannot be read in one try.
-fn transient_reads(draw: &mut Draw, plan: &mut Plan) {
+fn transient_reads(draw: &mut Draw, plan: &mut WorldPlan) {
     plan.config.faults.transient_read = draw.one_of(&[THOUSANDTH, 10 * THOUSANDTH, 10 * THOUSANDTH]);
     // Garbage collection reads most when much is overwritten here and there.
     let mix = &mut plan.mix;

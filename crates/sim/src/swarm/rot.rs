@@ -4,13 +4,13 @@
 //! Deliberately not here: where a bit flips (`run`).
 
 use super::{Draw, steps};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 
 /// Worlds of a hundred that are of this kind.
 pub(super) const PERCENT: u64 = 4;
 
 /// Makes one of such worlds of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {
     if !draw.percent(PERCENT) {
         return;
     }

@@ -4,14 +4,14 @@
 //! Deliberately not here: what is promised of a part of a sector (`crate::block`).
 
 use super::Draw;
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use ocssd_lightnvm::Payload;
 
 /// Worlds of a hundred that are of this kind.
 pub(super) const PERCENT: u64 = 8;
 
 /// Makes one of such worlds of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {
     let is_faithful = plan.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
     let is_long = plan.options.iter().any(|(name, _)| name == "wear_spread");
     if !draw.percent(PERCENT) || is_long || is_faithful {

@@ -4,14 +4,14 @@
 //! show what (`stale_reports`), and `linux-pblk`, which believes reports at mount as Linux does.
 
 use super::Draw;
-use crate::plan::{Plan, Step};
+use crate::plan::{Step, WorldPlan};
 use crate::watched::BILLION;
 
 /// Worlds of a hundred, of any size, in which reports are behind.
 const PERCENT: u64 = 12;
 
 /// Makes one of such worlds of a plan, now and then. A drive on a disk begins with what the disk has.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan, target: &str) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan, target: &str) {
     let believes = |kind: &str| kind == "linux-pblk";
     let is_believed = believes(target) || plan.beside.as_ref().is_some_and(|beside| believes(&beside.kind));
     if plan.disk || is_believed || !draw.percent(PERCENT) {

@@ -14,7 +14,7 @@ const FLIPS_MAX: u32 = 16;
 /// Steps of a run in a tiny world (chosen: some hundred power cuts).
 const REQUESTS_TINY: u32 = 400;
 
-/// Steps of a long run (chosen: a tiny drive's chunks are erased some fifty times in it).
+/// Steps of a long run (chosen: a tiny drive's chunks are reset some fifty times in it).
 const REQUESTS_LONG: u32 = 3_000;
 
 /// How likely each kind of step is, in thousandths; the rest are requests.
@@ -92,7 +92,7 @@ pub(super) fn keeps_content(step: &Step) -> bool {
     }
 }
 
-/// Steps of a run in which chunks are to be erased often.
+/// Steps of a run in which chunks are to be reset often.
 pub(super) fn draw_long(draw: &mut Draw) -> Vec<Step> {
     let mut weight = |percent: u64, most: u32| {
         if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }

@@ -3,7 +3,7 @@
 //! A target this file knows nothing of is tested as it is by default. Deliberately not here: what its options mean.
 
 use super::{Asked, Draw, Size};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 use ocssd_flash::Config;
 use ocssd_lightnvm::{Geometry, PuId, VECTOR_MAX};
 
@@ -74,7 +74,7 @@ const CHANGEABLE: &[&str] = &[
 ];
 
 /// Now and then later mounts have other options, drawn as those of another seed.
-pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut Plan) {
+pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut WorldPlan) {
     if !matches!(asked.target, "pblk" | "block_ssd") || plan.beside.is_some() || !draw.percent(30) {
         return;
     }
@@ -106,7 +106,7 @@ pub(super) fn draw_later(draw: &mut Draw, name: &str, units: usize, options: &mu
     }
 }
 
-/// Writes of several units, where chunks have room for them and frames are not fewer than pblk needs.
+/// Writes of several units, where chunks have room for them and buffer units are not fewer than pblk needs.
 pub(super) fn draw_sec_per_write(draw: &mut Draw, config: &Config, options: &mut Vec<(String, String)>) {
     let Geometry { ws_opt, sectors_per_chunk, .. } = config.geometry;
     let most = (VECTOR_MAX / ws_opt).min(sectors_per_chunk / ws_opt / 2);
@@ -115,7 +115,7 @@ pub(super) fn draw_sec_per_write(draw: &mut Draw, config: &Config, options: &mut
         return;
     }
     let units = draw.between(2, most);
-    // Now and then as few frames as there may be: then what is flushed fills up all of one.
+    // Now and then as few buffer units as there may be: then what is flushed fills up all of one.
     let as_many = draw.percent(60);
     for (name, value) in options.iter_mut().filter(|(name, _)| as_many && name == "write_buffer_bytes") {
         let bytes: u64 = value.parse().unwrap_or_else(|_| panic!("{name} was drawn as a number"));

@@ -5,7 +5,7 @@
 //! it now and then lasts. Deliberately not here: what each status means (`ocssd_flash::FailedOp`).
 
 use super::{Asked, Draw, Size};
-use crate::plan::{Plan, Step};
+use crate::plan::{Step, WorldPlan};
 use ocssd_flash::FailedOp;
 use ocssd_flash::FaultKind;
 
@@ -23,7 +23,7 @@ const THOUSANDTH: u32 = 1_000_000;
 const LASTING_TIMES: u32 = 60;
 
 /// Makes one of such worlds of a plan, now and then; but of none on a disk, which has failures of its own.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan, size: Size, asked: &Asked<'_>) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan, size: Size, asked: &Asked<'_>) {
     let is_on_blocks = matches!(asked.target, "kv-block" | "table-block");
     if is_on_blocks {
         // A block target answers a failed flush to whoever waited for it, and models of other interfaces know of no excuse.
@@ -38,7 +38,7 @@ pub(super) fn draw(draw: &mut Draw, plan: &mut Plan, size: Size, asked: &Asked<'
     }
 }
 
-fn make(draw: &mut Draw, plan: &mut Plan, may_last: bool) {
+fn make(draw: &mut Draw, plan: &mut WorldPlan, may_last: bool) {
     let faults = &mut plan.config.faults;
     // Six in a row are so rare at these rates that contracts need not know of them.
     faults.failed_write = draw.one_of(&[0, 2 * THOUSANDTH, 10 * THOUSANDTH, 30 * THOUSANDTH]);
@@ -55,7 +55,7 @@ fn make(draw: &mut Draw, plan: &mut Plan, may_last: bool) {
 
 /// A block target flushes rarely: several steps from which on flushes fail would meet one flush, fail it in every try, and end
 /// changes. One is left.
-fn keep_one_failed_flush(plan: &mut Plan) {
+fn keep_one_failed_flush(plan: &mut WorldPlan) {
     let mut has_one = false;
     plan.steps.retain(|step| {
         let is_flush = matches!(step, Step::Fault { kind: FaultKind::Failed(FailedOp::Flush, _), .. });
@@ -64,7 +64,7 @@ fn keep_one_failed_flush(plan: &mut Plan) {
 }
 
 /// At some step, commands of some kind begin to fail.
-fn schedule(draw: &mut Draw, plan: &mut Plan, times: u32) {
+fn schedule(draw: &mut Draw, plan: &mut WorldPlan, times: u32) {
     let op = draw.one_of(&[FailedOp::Write, FailedOp::Write, FailedOp::Reset, FailedOp::Flush]);
     let kind = FaultKind::Failed(op, draw.one_of(op.statuses()));
     let last = u32::try_from(plan.steps.len() - 1).expect("fewer steps than 2^32");

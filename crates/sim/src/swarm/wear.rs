@@ -1,15 +1,15 @@
 //! Worlds in which wear differs: little is written all the time and the rest never again, for long, with few power cuts.
 //!
-//! In others hardly any chunk is erased more than a dozen times. Deliberately not here: what is promised of wear (`crate::wear`).
+//! In others hardly any chunk is reset more than a dozen times. Deliberately not here: what is promised of wear (`crate::wear`).
 
 use super::{Draw, steps};
-use crate::plan::Plan;
+use crate::plan::WorldPlan;
 
 /// Worlds of a hundred that are of this kind.
 pub(super) const PERCENT: u64 = 6;
 
 /// Makes one of such worlds of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
+pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {
     let is_faithful = plan.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
     if !draw.percent(PERCENT) || is_faithful {
         return;

@@ -136,7 +136,7 @@ fn an_extension_is_for_an_empty_zone_which_is_closed_then() {
 }
 
 #[test]
-fn an_append_tells_where_it_landed() {
+fn an_append_tells_where_it_programmed() {
     let mut target = target(ZONES);
     for (block, count, found) in [
         (16, 2, Ok(16)),

@@ -1,7 +1,7 @@
 //! What was asked for and is not durable yet: sessions that begin and end, and flushes, in the order in which they were taken.
 //!
-//! A flush is cut into parts as its frames are filled; it can be logged when all of them have landed, and everything before it
-//! is. Deliberately not here: frames (`write`), what becomes true (`map`).
+//! A flush is cut into parts as its buffer units are filled; it can be logged when all of them have been programmed, and
+//! everything before it is. Deliberately not here: buffer units (`write`), what becomes true (`map`).
 
 use super::entry::Entry;
 use super::extent::{Extent, Spot, index};
@@ -30,9 +30,9 @@ pub enum What {
 pub enum Progress {
     /// It waits for room.
     Waiting,
-    /// Its pages go to frames.
+    /// Its pages go to buffer units.
     Packing,
-    /// All of it is in frames.
+    /// All of it is in buffer units.
     Packed,
     /// It is in the log, or on its way there.
     Committed,
@@ -40,25 +40,25 @@ pub enum Progress {
 
 /// A part of a page of a flush.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct PagePart {
     /// The row of the page.
     pub row: u32,
     /// Its bytes.
     pub bytes: u32,
-    /// Where it landed.
+    /// Where it was programmed.
     pub spot: Option<Spot>,
 }
 
 /// The buffer of a flush.
 #[derive(Clone, Debug)]
 pub enum FlushBuffer {
-    /// Memory of the target: its flush may be answered before all of it is in frames.
+    /// Memory of the target: its flush may be answered before all of it is in buffer units.
     Own(Vec<u8>),
     /// The host's, which keeps it until the flush is answered, and so until it is durable.
     Host(Piece),
 }
 
-/// Bytes on their way to a frame.
+/// Bytes on their way to a buffer unit.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// In memory.
@@ -102,15 +102,15 @@ pub struct Change {
     pub progress: Progress,
     /// Sectors it may take.
     pub sectors: u32,
-    /// The row that goes to frames next, and how many of its bytes are there.
+    /// The row that goes to buffer units next, and how many of its bytes are there.
     pub next: (u32, u32),
-    pub parts: Vec<Part>,
-    /// Parts that did not land.
+    pub parts: Vec<PagePart>,
+    /// Parts that were not programmed.
     pub flying: u32,
 }
 
 impl Change {
-    /// The next row with bytes that are in no frame: the row, and how many are.
+    /// The next row with bytes that are in no buffer unit: the row, and how many are.
     pub fn next_piece(&mut self) -> Option<(u32, u32)> {
         while let Some(row) = self.rows.get(index(self.next.0)) {
             if self.next.1 < row.bytes {
@@ -121,20 +121,20 @@ impl Change {
         None
     }
 
-    /// So many bytes of the next row go to a frame as a part. Gives the part's number.
+    /// So many bytes of the next row go to a buffer unit as a part. Gives the part's number.
     pub fn take(&mut self, bytes: u32) -> u32 {
         let (row, done) = self.next;
         assert!(bytes > 0 && done + bytes <= self.rows[index(row)].bytes, "a part beyond row {row}");
         self.next.1 += bytes;
-        self.parts.push(Part { row, bytes, spot: None });
+        self.parts.push(PagePart { row, bytes, spot: None });
         self.flying += 1;
         u32::try_from(self.parts.len() - 1).expect("fewer parts than bytes")
     }
 
-    /// A part landed.
-    pub fn landed(&mut self, part: u32, spot: Spot) {
+    /// A part was programmed.
+    pub fn programmed(&mut self, part: u32, spot: Spot) {
         let of = &mut self.parts[index(part)];
-        assert!(of.spot.is_none() && self.flying > 0, "part {part} landed twice");
+        assert!(of.spot.is_none() && self.flying > 0, "part {part} was programmed twice");
         of.spot = Some(spot);
         self.flying -= 1;
     }
@@ -156,7 +156,7 @@ impl Change {
             }
             let mut is_first = true;
             while let Some(part) = parts.next_if(|part| part.row == row) {
-                let spot = part.spot.expect("every part landed");
+                let spot = part.spot.expect("every part was programmed");
                 let extent = Extent { spot, bytes: part.bytes };
                 entries.push(if is_first {
                     Entry::First(of.page, extent)

@@ -23,10 +23,10 @@ impl Eleos {
         let count = u64::try_from(units.len()).expect("an index");
         let sectors = count * u64::from(geometry.chunks_per_pu) * u64::from(geometry.sectors_per_chunk);
         let bytes = sectors * u64::from(geometry.sector_bytes);
-        let frame = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
-        if bytes / u64::from(GRAIN_BYTES) >= SPOT_MAX || frame > u64::from(PART_BYTES_MAX) {
+        let buffer_unit = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
+        if bytes / u64::from(GRAIN_BYTES) >= SPOT_MAX || buffer_unit > u64::from(PART_BYTES_MAX) {
             return Err(MountError::DoesNotFit(format!(
-                "eleos reaches 64 TiB in write units of less than 16 MiB, but the units have {bytes} bytes in units of {frame}: \
+                "eleos reaches 64 TiB in write units of less than 16 MiB, but the units have {bytes} bytes in units of {buffer_unit}: \
                  lease fewer"
             )));
         }

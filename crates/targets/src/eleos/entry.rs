@@ -1,6 +1,6 @@
 //! An entry of the log of a page store, in as many bytes as any entry has.
 //!
-//! Kind 1 byte, page or session 8, then a spot 5, another 5, bytes 3; or a number of 8. A page is a run of `Part` entries, the
+//! Kind 1 byte, page or session 8, then a spot 5, another 5, bytes 3; or a number of 8. A page is a run of `PagePart` entries, the
 //! first of which says so. Deliberately not here: what an entry does (`map`).
 
 use super::extent::{Extent, PART_BYTES_MAX, SPOT_MAX, Spot};

@@ -6,7 +6,7 @@
 
 use super::extent::{Extent, Grid, Spot, grains};
 use crate::ox::space::Live;
-use ocssd_ftl::{ChunkIndex, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry};
 use ocssd_lightnvm::interface::log_structured::PageId;
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ pub struct LiveGrains {
 
 impl LiveGrains {
     /// Nothing is.
-    pub fn new(shape: &Shape, grid: Grid) -> Self {
+    pub fn new(shape: &InstanceGeometry, grid: Grid) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         Self { grid, chunks: vec![Chunk::default(); chunks], total: 0 }
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn grains_are_counted_by_chunk() {
-        let shape = Shape::new(&Geometry::example(1, 1, 3, 8, 4), &[PuId(0)]);
+        let shape = InstanceGeometry::new(&Geometry::example(1, 1, 3, 8, 4), &[PuId(0)]);
         let mut live = LiveGrains::new(&shape, Grid::new(&shape, 4_096));
         let part = Extent { spot: Spot(512), bytes: 65 };
         assert_eq!(live.add(PageId(1), part), ChunkIndex(1));

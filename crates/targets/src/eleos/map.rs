@@ -13,7 +13,7 @@ use super::store::Eleos;
 use crate::ox::canary::Canary;
 use crate::ox::store::Image;
 use ocssd_ftl::checkpoint::{SectionName, Sections};
-use ocssd_ftl::{Place, Shape};
+use ocssd_ftl::{InstanceGeometry, PhysicalAddress};
 use ocssd_lightnvm::interface::log_structured::{PageId, SessionId, Wsn};
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ fn pairs(bytes: &[u8], what: &str) -> Result<Vec<(u64, u64)>, String> {
 ///
 /// # Errors
 /// A sentence, if there are none, or a page lies beyond the instance.
-pub fn decode(sections: &Sections, grid: Grid, shape: &Shape) -> Result<Recovered, String> {
+pub fn decode(sections: &Sections, grid: Grid, shape: &InstanceGeometry) -> Result<Recovered, String> {
     let of = |name| sections.get(name).map_err(|error| error.to_string());
     let mut recovered = Recovered::new(grid);
     let mut last = None;
@@ -85,7 +85,7 @@ pub fn decode(sections: &Sections, grid: Grid, shape: &Shape) -> Result<Recovere
 }
 
 /// True if a part lies within the instance.
-fn fits(extent: Extent, grid: Grid, shape: &Shape) -> bool {
+fn fits(extent: Extent, grid: Grid, shape: &InstanceGeometry) -> bool {
     extent.bytes > 0 && extent.end().0 <= shape.places() * u64::from(grid.per_sector)
 }
 
@@ -96,7 +96,7 @@ impl Recovered {
     }
 
     /// Makes a transaction true; false, and nothing, if it names what the instance does not have.
-    pub fn replay(&mut self, entries: &[Entry], shape: &Shape, moves_stale: bool) -> bool {
+    pub fn replay(&mut self, entries: &[Entry], shape: &InstanceGeometry, moves_stale: bool) -> bool {
         let is_sound = |entry: &Entry| match *entry {
             Entry::First(_, extent) | Entry::Next(_, extent) => fits(extent, self.grid, shape),
             Entry::Moved(_, extent, to) => {
@@ -128,11 +128,12 @@ impl Recovered {
     }
 
     /// Forgets pages of which a part lies where `keep` is false.
-    pub fn retain(&mut self, keep: &dyn Fn(Place) -> bool) {
+    pub fn retain(&mut self, keep: &dyn Fn(PhysicalAddress) -> bool) {
         let grid = self.grid;
         let is_kept = |part: &Extent| {
             let (first, byte) = grid.place(part.spot);
-            (0..grid.sectors(byte, part.bytes)).all(|sector| keep(Place(first.0 + u64::from(sector))))
+            (0..grid.sectors(byte, part.bytes))
+                .all(|sector| keep(PhysicalAddress(first.0 + u64::from(sector))))
         };
         let mut gone = Vec::new();
         self.pages.for_each(|page, parts| {
@@ -144,7 +145,7 @@ impl Recovered {
     }
 
     /// What it needs in each chunk.
-    pub fn live(&self, shape: &Shape) -> LiveGrains {
+    pub fn live(&self, shape: &InstanceGeometry) -> LiveGrains {
         let mut live = LiveGrains::new(shape, self.grid);
         self.pages.for_each(|page, parts| {
             for &part in parts {

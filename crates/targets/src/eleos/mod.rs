@@ -1,8 +1,8 @@
 //! `eleos`: a page store for log-structured hosts, after OX-ELEOS (CIDR 2020).
 //!
 //! A host flushes whole buffers with a table of the pages in them, all or nothing, in sessions whose flushes are applied in order
-//! and once; it reads pages by name. Pages have any length, and lie byte by byte where frames have room. The host keeps neither
-//! a log nor a map of media, and collects no garbage.
+//! and once; it reads pages by name. Pages have any length, and lie byte by byte where buffer units have room. The host keeps
+//! neither a log nor a map of media, and collects no garbage.
 //!
 //! The machines are those of `ox`; here is what pages add: requests (`request`, `read`, `write`), changes that are not durable
 //! (`change`), where pages lie and what is needed (`extent`, `page_map`, `live`, `map`), their copies (`copy`), sectors on media

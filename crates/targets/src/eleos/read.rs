@@ -1,5 +1,5 @@
 //! Reads: all parts of a page are looked up together when a request comes, so that it shows one state; then they come from a
-//! flush's buffer, from frames, or from media.
+//! flush's buffer, from buffer units, or from media.
 //!
 //! A chunk that is read is held until the read is over. Every sector from media is judged by its checksum. Deliberately not here:
 //! sectors that are asked for again (`ox::retry`).
@@ -11,7 +11,7 @@ use crate::ox::flight::Purpose;
 use crate::ox::retry::Whose;
 use crate::read_again::Failed;
 use ocssd_base::{Slab, SlabKey};
-use ocssd_ftl::{Append, Place};
+use ocssd_ftl::{Append, PhysicalAddress};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::interface::log_structured::{LogAnswer, LogRefusal, LogReply, PageId};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status, Tag};
@@ -40,7 +40,7 @@ struct Pending {
 pub struct PartRead {
     request: SlabKey,
     /// Its first sector, and how many.
-    pub first: Place,
+    pub first: PhysicalAddress,
     pub count: u32,
     /// Bytes before it in the first sector; its bytes; where they go in the request's content.
     skip: u32,
@@ -138,7 +138,7 @@ impl Eleos {
         self.request_part_over(request, Status::SUCCESS, buffers);
     }
 
-    /// Bytes of a part: from its frame, or from media later.
+    /// Bytes of a part: from its buffer unit, or from media later.
     fn read_part(
         &mut self,
         request: SlabKey,
@@ -149,9 +149,9 @@ impl Eleos {
     ) {
         let (place, byte) = self.grid().place(part.spot);
         let (skipped, skip) = ((byte + before) / self.sector_bytes, (byte + before) % self.sector_bytes);
-        let first = Place(place.0 + u64::from(skipped));
-        if let Some((frame, sector)) = self.held(first) {
-            let whole = buffers.whole(self.buffer.buffer(frame), 0, self.sizes.unit);
+        let first = PhysicalAddress(place.0 + u64::from(skipped));
+        if let Some((buffer_unit, sector)) = self.held(first) {
+            let whole = buffers.whole(self.buffer.buffer(buffer_unit), 0, self.sizes.unit);
             let at = index(sector * self.sector_bytes + skip);
             let pending = self.store.reads.requests.get_mut(request);
             pending.content[index(to)..index(to + bytes)].copy_from_slice(&whole[at..at + index(bytes)]);
@@ -161,7 +161,7 @@ impl Eleos {
         self.space.hold(self.space.shape.chunk_of(first).0);
         self.store.reads.requests.get_mut(request).left += 1;
         let count = self.grid().sectors(skip, bytes);
-        assert!(count <= self.sizes.unit, "a part of {count} sectors leaves its frame");
+        assert!(count <= self.sizes.unit, "a part of {count} sectors leaves its buffer unit");
         self.store.stats.read_sectors += u64::from(count);
         let read = PartRead { request, first, count, skip, bytes, to, buffer: None };
         self.store.reads.waiting.push_back(read);

@@ -1,7 +1,7 @@
 //! Requests: what each changes at once for those behind it, and what it waits for.
 //!
 //! A request takes effect when it is taken; reads behind a flush see its pages. What is durable when answered is answered when
-//! all changes up to it are. Deliberately not here: reads (`read`), frames (`write`).
+//! all changes up to it are. Deliberately not here: reads (`read`), buffer units (`write`).
 
 use super::change::{Change, FlushBuffer, Progress, What};
 use super::read::REQUESTS_MAX;

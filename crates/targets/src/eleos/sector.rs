@@ -7,7 +7,7 @@ use ocssd_ftl::{Kind, SectorTag, Sequence, TAG_BYTES, checksum};
 use ocssd_lightnvm::{BufId, Buffers, Payload};
 
 /// Writes a sector's tag, and its stamp where payload is stamps.
-pub fn seal((buffer, sector): (BufId, u32), name: u64, sequence: Sequence, buffers: &mut Buffers) {
+pub fn encode((buffer, sector): (BufId, u32), name: u64, sequence: Sequence, buffers: &mut Buffers) {
     assert!(sector < buffers.sectors(buffer), "sector {sector} of a shorter buffer");
     assert!(buffers.is_whole(buffer), "pages lie in stamps");
     if buffers.format().payload == Payload::Stamp {
@@ -46,7 +46,7 @@ mod tests {
             let buffer = buffers.take_whole(2);
             buffers.whole_mut(buffer, 1, 1).fill(7);
             assert!(!is_sound((buffer, 1), &buffers), "it has no tag");
-            seal((buffer, 1), 5, Sequence(9), &mut buffers);
+            encode((buffer, 1), 5, Sequence(9), &mut buffers);
             assert!(is_sound((buffer, 1), &buffers));
             buffers.whole_mut(buffer, 1, 1)[4_000] ^= 1;
             assert!(!is_sound((buffer, 1), &buffers), "{payload:?}");

@@ -1,8 +1,8 @@
 //! What pages take: of media, of a checkpoint and of the log; and what follows for the host.
 //!
 //! `blocks` sectors of data hold fifteen sixteenths as many bytes of pages: each page may leave all but one byte of a grain empty,
-//! and there are at most as many pages as there are KiB. On media they take an eighth more, which frames may leave empty where
-//! parts do not fit. Deliberately not here: everything that other stores need too (`ox::sizes`).
+//! and there are at most as many pages as there are KiB. On media they take an eighth more, which buffer units may leave empty
+//! where parts do not fit. Deliberately not here: everything that other stores need too (`ox::sizes`).
 
 use super::extent::GRAIN_BYTES;
 use crate::ox::sizes::Demand;
@@ -51,27 +51,27 @@ pub fn limits(geometry: &Geometry, blocks: u64) -> LogLimits {
     }
 }
 
-/// Sectors of frames that so many bytes of parts may take, an eighth of each left empty.
+/// Sectors of buffer units that so many bytes of parts may take, an eighth of each left empty.
 pub fn sectors_of(bytes: u64, geometry_unit: u32, sector_bytes: u32) -> u64 {
-    let frame = u64::from(geometry_unit) * u64::from(sector_bytes);
-    let frames = (bytes * 8 / 7).div_ceil(frame) + 1;
-    frames * u64::from(geometry_unit)
+    let buffer_unit = u64::from(geometry_unit) * u64::from(sector_bytes);
+    let buffer_units = (bytes * 8 / 7).div_ceil(buffer_unit) + 1;
+    buffer_units * u64::from(geometry_unit)
 }
 
 /// What an instance of `blocks` sectors of data takes.
 pub fn demand(geometry: &Geometry, blocks: u64) -> Demand {
     let limits = limits(geometry, blocks);
     let (unit, sector) = (geometry.ws_opt, geometry.sector_bytes);
-    let frame = u64::from(unit) * u64::from(sector);
+    let buffer_unit = u64::from(unit) * u64::from(sector);
     let rows = u64::from(limits.flush_pages_max);
     // Each row may take a grain more than it has bytes.
     let packed = u64::from(limits.flush_bytes_max) + rows * u64::from(GRAIN_BYTES);
-    // A page has a part for each sixteenth of a frame at most, and two more.
+    // A page has a part for each sixteenth of a buffer unit at most, and two more.
     let bytes = blocks * u64::from(sector);
-    let parts = 2 * limits.pages_max + 16 * bytes / frame;
+    let parts = 2 * limits.pages_max + 16 * bytes / buffer_unit;
     Demand {
         gathered: sectors_of(packed, unit, sector),
-        log_entries: 2 * rows + 2 * packed / frame + 8,
+        log_entries: 2 * rows + 2 * packed / buffer_unit + 8,
         map_bytes: parts * MAP_ENTRY_BYTES + u64::from(SESSIONS_MAX) * SESSION_BYTES,
         data: blocks * 8 / 7 + u64::from(2 * unit),
         map_pages: 0,

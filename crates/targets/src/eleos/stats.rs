@@ -17,7 +17,8 @@ pub struct PageStats {
     pub pages_deleted: u64,
     /// Bytes of pages written.
     pub bytes_written: u64,
-    /// Bytes copied into memory of the target's own before they go to frames: of stages, and of flushes that may be answered first.
+    /// Bytes copied into memory of the target's own before they go to buffer units: of stages, and of flushes that may be answered
+    /// first.
     pub copied: u64,
     /// Pages read.
     pub reads: u64,
@@ -41,7 +42,11 @@ impl PageStats {
             count("pages_written", "Pages written.", self.pages_written),
             count("pages_deleted", "Pages deleted.", self.pages_deleted),
             count("page_bytes_written", "Bytes of pages written.", self.bytes_written),
-            count("content_copied_bytes", "Bytes of flushes copied before they go to frames.", self.copied),
+            count(
+                "content_copied_bytes",
+                "Bytes of flushes copied before they go to buffer units.",
+                self.copied,
+            ),
             count("page_reads", "Pages read.", self.reads),
             count("page_bytes_read", "Bytes of pages read.", self.read_bytes),
             count("page_parts_cached", "Parts of pages that came from memory.", self.read_cached),

@@ -17,13 +17,13 @@ use crate::ox::options::Options;
 use crate::ox::sizes::{Demand, Sizes};
 use crate::ox::state::Ending;
 use crate::ox::store::Image;
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use crate::ox::{Ox, Store};
 use crate::staging::Staging;
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::{Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, Place, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, PhysicalAddress};
 use ocssd_lightnvm::interface::log_structured::{LogLimits, LogReply, PageId, SessionId, Wsn};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status, Tag};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A page store for log-structured hosts.
 pub type Eleos = Ox<Pages>;
 
-/// Whose a part in a frame is.
+/// Whose a part in a buffer unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A flush's: which part of it.
@@ -40,11 +40,11 @@ pub enum Owner {
     Copy(Spot),
 }
 
-/// A part of a page in a frame.
+/// A part of a page in a buffer unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     pub page: PageId,
-    /// Its first byte in the frame, and its bytes.
+    /// Its first byte in the buffer unit, and its bytes.
     pub at: u32,
     pub bytes: u32,
     pub owner: Owner,
@@ -111,8 +111,8 @@ impl Store for Pages {
     const NAME: &'static str = "eleos";
     const WHOLE: bool = true;
     const CAN_DROP_LOG: bool = false;
-    /// What fills a frame to seven eighths fills two where parts do not fit.
-    const FRAMES_PER_READ: usize = 2;
+    /// What fills a buffer unit to seven eighths fills two where parts do not fit.
+    const BUFFER_UNITS_PER_READ: usize = 2;
     const SECTIONS: u64 = 2;
     type Entry = Entry;
     type Slot = Slot;
@@ -121,18 +121,18 @@ impl Store for Pages {
     type Live = LiveGrains;
     type Map = Recovered;
 
-    fn demand(geometry: &Geometry, _: &Shape, blocks: u64, _: &Options) -> Demand {
+    fn demand(geometry: &Geometry, _: &InstanceGeometry, blocks: u64, _: &Options) -> Demand {
         sizes::demand(geometry, blocks)
     }
 
-    fn new_map(geometry: &Geometry, shape: &Shape, _: u64, _: &Options) -> Recovered {
+    fn new_map(geometry: &Geometry, shape: &InstanceGeometry, _: u64, _: &Options) -> Recovered {
         Recovered::new(Grid::new(shape, geometry.sector_bytes))
     }
 
     fn load_map(
         sections: &Sections,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         _: (u64, TransactionId),
         _: &Options,
     ) -> Result<Recovered, String> {
@@ -142,17 +142,17 @@ impl Store for Pages {
     fn replay(
         recovered: &mut Recovered,
         transaction: &Transaction<Entry>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
     ) -> bool {
         recovered.replay(&transaction.entries, shape, options.has_canary(Canary::MovesStale))
     }
 
-    fn retain(recovered: &mut Recovered, _: &Shape, keep: &dyn Fn(Place) -> bool) {
+    fn retain(recovered: &mut Recovered, _: &InstanceGeometry, keep: &dyn Fn(PhysicalAddress) -> bool) {
         recovered.retain(keep);
     }
 
-    fn live(recovered: &Recovered, shape: &Shape) -> LiveGrains {
+    fn live(recovered: &Recovered, shape: &InstanceGeometry) -> LiveGrains {
         recovered.live(shape)
     }
 
@@ -201,20 +201,20 @@ impl Store for Pages {
         ox.pack_changes(buffers)
     }
 
-    fn settle(ox: &mut Eleos) -> bool {
+    fn answer_durable(ox: &mut Eleos) -> bool {
         ox.answer_awaiting()
     }
 
-    fn seal(ox: &mut Eleos, frame: FrameId, buffers: &mut Buffers) {
-        ox.seal_frame(frame, buffers);
+    fn encode(ox: &mut Eleos, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
+        ox.encode_tags(buffer_unit, buffers);
     }
 
-    fn landed(ox: &mut Eleos, frame: FrameId, place: Place) {
-        ox.parts_landed(frame, place);
+    fn programmed(ox: &mut Eleos, buffer_unit: BufferUnitId, place: PhysicalAddress) {
+        ox.parts_programmed(buffer_unit, place);
     }
 
-    fn copies_landed(ox: &mut Eleos, frame: FrameId, place: Place) -> Vec<Entry> {
-        ox.moved_entries(frame, place)
+    fn copies_programmed(ox: &mut Eleos, buffer_unit: BufferUnitId, place: PhysicalAddress) -> Vec<Entry> {
+        ox.moved_entries(buffer_unit, place)
     }
 
     fn dropped(ox: &mut Eleos, slots: &[Slot]) {
@@ -268,7 +268,7 @@ impl Store for Pages {
 
     fn place_of_read(ox: &Eleos, read: SlabKey, sector: u32, _: &Buffers) -> (Ppa, BufId, u32) {
         let &PartRead { first, buffer, .. } = ox.store.reads.get(read);
-        let place = Place(first.0 + u64::from(sector));
+        let place = PhysicalAddress(first.0 + u64::from(sector));
         (ox.space.shape.ppa(place), buffer.expect("it was sent"), sector)
     }
 
@@ -295,11 +295,23 @@ impl Store for Pages {
         super::sector::is_sound(at, buffers)
     }
 
-    fn next_run(ox: &mut Eleos, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
+    fn next_run(
+        ox: &mut Eleos,
+        chunk: ChunkIndex,
+        from: PhysicalAddress,
+        most: u32,
+    ) -> Option<(PhysicalAddress, u32)> {
         ox.next_run_of_victim(chunk, from, most)
     }
 
-    fn copy(ox: &mut Eleos, first: Place, count: u32, buffer: BufId, lost: u64, buffers: &mut Buffers) {
+    fn copy(
+        ox: &mut Eleos,
+        first: PhysicalAddress,
+        count: u32,
+        buffer: BufId,
+        lost: u64,
+        buffers: &mut Buffers,
+    ) {
         ox.copy_parts((first, count), (buffer, lost), buffers);
     }
 

@@ -1,6 +1,7 @@
-//! Flushes go to frames, part by part, and to the log when all their parts have landed, in the order in which they came.
+//! Flushes go to buffer units, part by part, and to the log when all their parts have been programmed, in the order in which they
+//! came.
 //!
-//! Deliberately not here: where frames go (`ox::program`), when a flush is true (`ox::commit`).
+//! Deliberately not here: where buffer units go (`ox::program`), when a flush is true (`ox::commit`).
 
 use super::change::{Change, FlushBuffer, Number, Progress, Source, What};
 use super::entry::Entry;
@@ -11,23 +12,23 @@ use super::store::{Eleos, Owner, Slot};
 use crate::ox::canary::Canary;
 use crate::ox::commit::{Commit, Done};
 use crate::ox::state::Ending;
-use crate::ox::write_buffer::{FrameId, StreamIndex};
-use ocssd_ftl::{BLOCK_MAX, Place, SEQUENCE_MAX, Sequence};
+use crate::ox::write_buffer::{BufferUnitId, StreamIndex};
+use ocssd_ftl::{BLOCK_MAX, PhysicalAddress, SEQUENCE_MAX, Sequence};
 use ocssd_lightnvm::Buffers;
 
 impl Eleos {
-    /// Bytes of a frame.
-    pub(super) const fn frame_bytes(&self) -> u32 {
+    /// Bytes of a buffer unit.
+    pub(super) const fn buffer_unit_bytes(&self) -> u32 {
         self.sizes.unit * self.sector_bytes
     }
 
-    /// Where the next part goes in a frame.
-    pub(super) fn fill_of(&self, frame: FrameId) -> u32 {
-        let last = self.buffer.slots(frame).last();
+    /// Where the next part goes in a buffer unit.
+    pub(super) fn fill_of(&self, buffer_unit: BufferUnitId) -> u32 {
+        let last = self.buffer.slots(buffer_unit).last();
         last.map_or(0, |slot| (slot.at + slot.bytes).next_multiple_of(GRAIN_BYTES))
     }
 
-    /// Puts a part of a page into the frame of a stream, behind what is there.
+    /// Puts a part of a page into the buffer unit of a stream, behind what is there.
     pub(super) fn put(
         &mut self,
         stream: StreamIndex,
@@ -35,12 +36,12 @@ impl Eleos {
         content: Source<'_>,
         buffers: &mut Buffers,
     ) {
-        let (frame, _) = self.buffer.filling(stream).expect("room was asked for before");
-        assert_eq!(slot.at, self.fill_of(frame), "a part begins elsewhere than the last one ended");
+        let (buffer_unit, _) = self.buffer.filling(stream).expect("room was asked for before");
+        assert_eq!(slot.at, self.fill_of(buffer_unit), "a part begins elsewhere than the last one ended");
         let end = slot.at + slot.bytes;
-        assert!(slot.bytes > 0 && end <= self.frame_bytes(), "{slot:?} leaves its frame");
-        let needed = end.div_ceil(self.sector_bytes) - self.buffer.filled(frame);
-        let (buffer, _) = self.buffer.push(frame, slot, needed);
+        assert!(slot.bytes > 0 && end <= self.buffer_unit_bytes(), "{slot:?} leaves its buffer unit");
+        let needed = end.div_ceil(self.sector_bytes) - self.buffer.filled(buffer_unit);
+        let (buffer, _) = self.buffer.push(buffer_unit, slot, needed);
         match content {
             Source::Bytes(content) => {
                 assert_eq!(index(slot.bytes), content.len(), "a part of another length than its content");
@@ -51,27 +52,28 @@ impl Eleos {
                 buffers.copy_whole((from, first), (buffer, index(slot.at)), index(slot.bytes));
             }
         }
-        if end.next_multiple_of(GRAIN_BYTES) == self.frame_bytes() {
+        if end.next_multiple_of(GRAIN_BYTES) == self.buffer_unit_bytes() {
             self.buffer.close(stream);
         }
     }
 
-    /// Room for a part of at most `bytes` in a stream's frame, or in a new one: where it begins, and how much of it goes there.
+    /// Room for a part of at most `bytes` in a stream's buffer unit, or in a new one: where it begins, and how much of it goes
+    /// there.
     pub(super) fn room_for(&mut self, stream: StreamIndex, bytes: u32) -> Option<(u32, u32)> {
-        let frame_bytes = self.frame_bytes();
+        let buffer_unit_bytes = self.buffer_unit_bytes();
         loop {
-            let (frame, _) = self.buffer.filling(stream)?;
-            let at = self.fill_of(frame);
-            let share = share(bytes, frame_bytes - at, frame_bytes);
+            let (buffer_unit, _) = self.buffer.filling(stream)?;
+            let at = self.fill_of(buffer_unit);
+            let share = share(bytes, buffer_unit_bytes - at, buffer_unit_bytes);
             if share > 0 {
                 return Some((at, share));
             }
-            assert!(at > 0, "{bytes} bytes have no share of an empty frame");
+            assert!(at > 0, "{bytes} bytes have no share of an empty buffer unit");
             self.buffer.close(stream);
         }
     }
 
-    /// Takes flushes into frames, and logs those that landed. True if anything was done.
+    /// Takes flushes into buffer units, and logs those that were programmed. True if anything was done.
     pub(super) fn pack_changes(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(number) = self.store.changes.first_before(Progress::Packed) {
@@ -111,7 +113,7 @@ impl Eleos {
         true
     }
 
-    /// Takes parts of a change. Whether all are in frames, and whether any was taken.
+    /// Takes parts of a change. Whether all are in buffer units, and whether any was taken.
     fn pack(&mut self, number: Number, buffers: &mut Buffers) -> (bool, bool) {
         let mut any = false;
         while let Some((row, done)) = self.store.changes.get_mut(number).next_piece() {
@@ -130,7 +132,7 @@ impl Eleos {
         (true, any)
     }
 
-    /// Logs changes all of whose parts have landed, in order. True if there was one.
+    /// Logs changes all of whose parts have been programmed, in order. True if there was one.
     fn log_ready(&mut self) -> bool {
         let mut any = false;
         while let Some(number) = self.store.changes.first_before(Progress::Committed) {
@@ -146,7 +148,7 @@ impl Eleos {
         any
     }
 
-    /// A frame that is filled in part goes out once somebody waits for it and nothing else of users is on its way.
+    /// A buffer unit that is filled in part goes out once somebody waits for it and nothing else of users is on its way.
     fn close_partial(&mut self) -> bool {
         let is_awaited = !self.store.awaiting.is_empty() || self.ending == Ending::Asked;
         let is_idle = self.data_points[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
@@ -157,35 +159,40 @@ impl Eleos {
         is_due
     }
 
-    /// A frame goes out: what no part fills is zeroes, and every sector gets its tag.
-    pub(super) fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
-        let (buffer, filled) = (self.buffer.buffer(frame), self.buffer.filled(frame));
+    /// A buffer unit goes out: what no part fills is zeroes, and every sector gets its tag.
+    pub(super) fn encode_tags(&mut self, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
+        let (buffer, filled) = (self.buffer.buffer(buffer_unit), self.buffer.filled(buffer_unit));
         let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
         let mut end = 0;
-        for slot in self.buffer.slots(frame) {
+        for slot in self.buffer.slots(buffer_unit) {
             whole[end..index(slot.at)].fill(0);
             end = index(slot.at + slot.bytes);
         }
         whole[end..].fill(0);
-        assert!(end <= index(filled * self.sector_bytes), "{frame:?} has parts behind its {filled} sectors");
-        assert!(end > index((filled - 1) * self.sector_bytes), "{frame:?} has empty sectors");
-        let name = self.buffer.slots(frame).first().map_or(0, |slot| slot.page.0 & BLOCK_MAX);
+        assert!(
+            end <= index(filled * self.sector_bytes),
+            "{buffer_unit:?} has parts behind its {filled} sectors"
+        );
+        assert!(end > index((filled - 1) * self.sector_bytes), "{buffer_unit:?} has empty sectors");
+        let name = self.buffer.slots(buffer_unit).first().map_or(0, |slot| slot.page.0 & BLOCK_MAX);
         for at in 0..filled {
             self.sequence += 1;
             assert!(self.sequence <= SEQUENCE_MAX, "more sectors were written than a tag can count");
-            sector::seal((buffer, at), name, Sequence(self.sequence), buffers);
+            sector::encode((buffer, at), name, Sequence(self.sequence), buffers);
         }
     }
 
-    /// A frame of flushes landed.
-    pub(super) fn parts_landed(&mut self, frame: FrameId, place: Place) {
-        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+    /// A buffer unit of flushes was programmed.
+    pub(super) fn parts_programmed(&mut self, buffer_unit: BufferUnitId, place: PhysicalAddress) {
+        let slots: Vec<Slot> = self.buffer.slots(buffer_unit).to_vec();
         for slot in slots {
             let spot = self.grid().spot(place, slot.at);
-            let Owner::Change(number, part) = slot.owner else { unreachable!("users' frame holds {slot:?}") };
+            let Owner::Change(number, part) = slot.owner else {
+                unreachable!("users' buffer unit holds {slot:?}")
+            };
             let change = self.store.changes.get_mut(number);
             assert_eq!(change.parts[index(part)].bytes, slot.bytes, "{slot:?} is another part");
-            change.landed(part, spot);
+            change.programmed(part, spot);
             if self.has_canary(Canary::CommitByPart) {
                 self.commit_piece(number, part);
             }
@@ -201,7 +208,7 @@ impl Eleos {
         if is_last || of.bytes < row.bytes || !matches!(change.what, What::Flushed(_)) {
             return;
         }
-        let extent = Extent { spot: of.spot.expect("it landed"), bytes: of.bytes };
+        let extent = Extent { spot: of.spot.expect("it was programmed"), bytes: of.bytes };
         let entries = vec![Entry::First(row.page, extent)];
         // Nothing of it is left to be logged with the flush.
         change.parts[index(part)].row = u32::MAX;

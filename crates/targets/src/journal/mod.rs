@@ -17,6 +17,6 @@ mod tests;
 pub use info::{decode_info, encode_info};
 pub use page_io::PageIo;
 pub use pages::{
-    Journal, JournalSizes, Kept, Logged, NewJournal, Oldest, PageChunks, PageKind, PageWrite, landing,
+    Journal, JournalSizes, Kept, Logged, NewJournal, Oldest, PageChunks, PageKind, PageWrite, outcome,
 };
 pub use points::{PagePoints, checkpoint_chunks_of, chunks_of, narrow};

@@ -9,7 +9,8 @@ use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
 use ocssd_ftl::log::{Generation, Log, LogConfig, LogEntry, Lsn, Record, TransactionId};
 use ocssd_ftl::{
-    Append, AppendEvent, ChunkIndex, InstanceId, Kind, Landing, SectorTag, Sequence, TAG_BYTES, UnitIndex,
+    Append, AppendEvent, ChunkIndex, InstanceId, Kind, ProgramOutcome, SectorTag, Sequence, TAG_BYTES,
+    UnitIndex,
 };
 use ocssd_lightnvm::{BufId, Buffers, Status};
 
@@ -31,12 +32,12 @@ fn tag_page(kind: Kind, (block, sequence): (u64, u64), buffer: BufId, sectors: u
 }
 
 /// What a write's end says of its place.
-pub fn landing<T>(status: Status, what: T) -> Landing<T> {
+pub fn outcome<T>(status: Status, what: T) -> ProgramOutcome<T> {
     match status {
-        _ if status.is_success() => Landing::Written(what),
-        Status::WRITE_NEXT_UNIT => Landing::Lost,
-        _ if status.is_drive_failure() => Landing::Refused,
-        _ => Landing::Closed,
+        _ if status.is_success() => ProgramOutcome::Written(what),
+        Status::WRITE_NEXT_UNIT => ProgramOutcome::Lost,
+        _ if status.is_drive_failure() => ProgramOutcome::Refused,
+        _ => ProgramOutcome::Closed,
     }
 }
 
@@ -325,7 +326,7 @@ impl<E: Record> Journal<E> {
                 self.log.on_written(lsn);
             }
         }
-        self.landed(PageKind::Log, at, status, chunks);
+        self.programmed(PageKind::Log, at, status, chunks);
     }
 
     /// A write of a page of a checkpoint ended. The checkpoint that is whole by it, if one is: then the log before the one
@@ -349,7 +350,7 @@ impl<E: Record> Journal<E> {
         if let Some(kept) = whole {
             self.complete(kept, chunks);
         }
-        self.landed(PageKind::Checkpoint, at, status, chunks);
+        self.programmed(PageKind::Checkpoint, at, status, chunks);
         whole
     }
 
@@ -361,9 +362,9 @@ impl<E: Record> Journal<E> {
         self.cut_log(self.previous.map_or(kept.start, |before| before.start), chunks);
     }
 
-    fn landed(&mut self, kind: PageKind, at: Append, status: Status, chunks: &mut impl PageChunks) {
+    fn programmed(&mut self, kind: PageKind, at: Append, status: Status, chunks: &mut impl PageChunks) {
         let mut events = Vec::new();
-        self.points.landed(kind, at, landing(status, ()), &mut events);
+        self.points.programmed(kind, at, outcome(status, ()), &mut events);
         for event in events {
             if let AppendEvent::Closed(chunk) = event {
                 chunks.close_pages(chunk);

@@ -4,7 +4,9 @@
 //! both there. Deliberately not here: when a page is written, and what is in it (`pages`).
 
 use super::pages::{JournalSizes, PageChunks, PageKind};
-use ocssd_ftl::{Append, AppendConfig, AppendEvent, AppendPoint, ChunkIndex, Landing, Shape, UnitIndex};
+use ocssd_ftl::{
+    Append, AppendConfig, AppendEvent, AppendPoint, ChunkIndex, InstanceGeometry, ProgramOutcome, UnitIndex,
+};
 
 /// A number as 32 bits; a larger one is taken for the largest.
 pub fn narrow(number: u64) -> u32 {
@@ -57,7 +59,7 @@ pub struct PagePoints {
 
 impl PagePoints {
     /// Points on all units.
-    pub fn new(shape: &Shape, sizes: &JournalSizes) -> Self {
+    pub fn new(shape: &InstanceGeometry, sizes: &JournalSizes) -> Self {
         let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
         let point = |units: &[UnitIndex], width: u32| {
             let width = width.min(u32::try_from(units.len()).expect("fewer units than 2^32"));
@@ -95,21 +97,23 @@ impl PagePoints {
     }
 
     /// A write of a page is over.
-    pub fn landed(
+    pub fn programmed(
         &mut self,
         kind: PageKind,
         at: Append,
-        landing: Landing<()>,
+        outcome: ProgramOutcome<()>,
         events: &mut Vec<AppendEvent<()>>,
     ) {
         let point = match kind {
             PageKind::Log => &mut self.log,
             PageKind::Checkpoint => {
                 let mut points = self.checkpoints.iter_mut();
-                points.find(|point| point.has(at.chunk)).expect("a page landed in a chunk of neither side")
+                points
+                    .find(|point| point.has(at.chunk))
+                    .expect("a page was programmed in a chunk of neither side")
             }
         };
-        point.landed(at, landing, events);
+        point.programmed(at, outcome, events);
     }
 
     /// Goes on in an open chunk that was found at mount; false if there is no place for one more.

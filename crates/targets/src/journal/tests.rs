@@ -8,7 +8,7 @@ use crate::recovery::found::LogEnd;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, SectionName, Serial};
 use ocssd_ftl::log::{Generation, LogEntry, LogPage, Lsn, Replay, TransactionId};
-use ocssd_ftl::{ChunkIndex, InstanceId, Shape, UnitIndex};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, UnitIndex};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat, PuId, Status};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -130,7 +130,7 @@ impl World {
     fn mount(model: Model) -> Self {
         let geometry = Geometry { sector_bytes: 512, ..Geometry::example(1, UNITS, CHUNKS, CHUNK, 2) };
         let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
-        let shape = Shape::new(&geometry, &units);
+        let shape = InstanceGeometry::new(&geometry, &units);
         let mut buffers = Buffers::new(PayloadFormat::new(Payload::Bytes, &geometry));
         let (found, newest) = recover(&model);
         let new = NewJournal { named: InstanceId::new(7), found, newest };
@@ -161,7 +161,7 @@ impl World {
     }
 
     /// A page that is out lands, or fails.
-    fn land(&mut self, prng: &mut Prng, fails_percent: u64) {
+    fn programmed(&mut self, prng: &mut Prng, fails_percent: u64) {
         let Ok(count) = u64::try_from(self.flying.len()) else { return };
         if count == 0 {
             return;
@@ -200,7 +200,7 @@ impl World {
                 self.begin_checkpoint();
             }
             self.pump(false);
-            self.land(prng, 0);
+            self.programmed(prng, 0);
         }
     }
 
@@ -221,7 +221,7 @@ impl World {
             3 => self.pump(true),
             4 if !self.journal.is_writing() && prng.below(6) == 0 => self.begin_checkpoint(),
             4 => self.pump(false),
-            _ => self.land(prng, fails_percent),
+            _ => self.programmed(prng, fails_percent),
         }
     }
 }
@@ -270,7 +270,7 @@ fn a_journal_that_is_stopped_makes_nothing_durable_and_gives_its_checkpoint_up()
     assert!(!world.journal.is_writing(), "the checkpoint goes on");
     let current = world.journal.current();
     while !world.flying.is_empty() {
-        world.land(&mut prng, 0);
+        world.programmed(&mut prng, 0);
     }
     assert!(!world.journal.is_durable(logged.durable_at), "a transaction of a stopped journal counts");
     assert_eq!(world.journal.current(), current);

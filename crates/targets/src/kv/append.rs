@@ -1,15 +1,15 @@
-//! Records go to the frames of a stream, each at its place on media from then on.
+//! Records go to the buffer units of a stream, each at its place on media from then on.
 //!
-//! All frames that a change needs are opened before its first record is appended, so that a checkpoint never comes between
-//! the records of one change. Deliberately not here: what records say (`change`, `stage`, `collect`), and when frames go out
+//! All buffer units that a change needs are opened before its first record is appended, so that a checkpoint never comes between
+//! the records of one change. Deliberately not here: what records say (`change`, `stage`, `collect`), and when buffer units go out
 //! (`program`).
 
-use super::frames::Stream;
+use super::buffer_units::Stream;
 use super::record::{RECORD_HEADER_BYTES, RecordHeader, RecordKind};
 use super::space::Claim;
 use super::state::Kv;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Place, checksum};
+use ocssd_ftl::{PhysicalAddress, checksum};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::{BufId, Buffers};
 
@@ -39,11 +39,11 @@ impl Stream {
 }
 
 impl Kv {
-    /// Opens frames until a stream takes records of these sizes, in this order. False if there is no room for them now; what
+    /// Opens buffer units until a stream takes records of these sizes, in this order. False if there is no room for them now; what
     /// was opened stays so.
     pub(super) fn make_room(&mut self, stream: Stream, records: impl Iterator<Item = u32>) -> bool {
         let unit = self.sizes.unit_room();
-        let (empty, mut left) = self.frames.room(stream);
+        let (empty, mut left) = self.buffer_units.room(stream);
         let mut needed = 0;
         for bytes in records {
             assert!(bytes <= self.sizes.record_bytes_max, "a record of {bytes} bytes");
@@ -53,15 +53,15 @@ impl Kv {
             }
             left -= bytes;
         }
-        (empty..needed).all(|_| self.open_frame(stream))
+        (empty..needed).all(|_| self.open_buffer_unit(stream))
     }
 
-    fn open_frame(&mut self, stream: Stream) -> bool {
-        if !self.frames.has_free(stream) || self.refuses_changes().is_some() {
+    fn open_buffer_unit(&mut self, stream: Stream) -> bool {
+        if !self.buffer_units.has_free(stream) || self.refuses_changes().is_some() {
             return false;
         }
         let stays = stream == Stream::Cold && self.collector.is_levelling();
-        let Self { points, space, sizes, frames, wear, .. } = self;
+        let Self { points, space, sizes, buffer_units, wear, .. } = self;
         let at = points.streams[stream.index()].next(sizes.unit, |units| {
             if stays {
                 return space.open_worn(units, |chunk| wear.resets(chunk));
@@ -69,9 +69,9 @@ impl Kv {
             space.open(units, stream.claim())
         });
         let Some(at) = at else { return false };
-        assert_eq!(at.sector % sizes.unit, 0, "a frame begins within a unit, at {at:?}");
-        let place = Place(space.shape.first_place(at.chunk).0 + u64::from(at.sector));
-        frames.open(stream, (at, place), space.shape.split_chunk(at.chunk).1);
+        assert_eq!(at.sector % sizes.unit, 0, "a buffer unit begins within a unit, at {at:?}");
+        let place = PhysicalAddress(space.shape.first_place(at.chunk).0 + u64::from(at.sector));
+        buffer_units.open(stream, (at, place), space.shape.split_chunk(at.chunk).1);
         true
     }
 
@@ -127,7 +127,7 @@ impl Kv {
     /// Room for a record in a stream that has it, and the byte of the instance it begins at.
     fn take_room(&mut self, stream: Stream, header: &RecordHeader) -> (Room, u64) {
         let bytes = u32::try_from(header.bytes()).expect("a record is shorter than a unit");
-        let (buffer, begin, at, place) = self.frames.take(stream, bytes, header.sequence);
+        let (buffer, begin, at, place) = self.buffer_units.take(stream, bytes, header.sequence);
         assert!(header.sequence <= self.sequence, "{header:?} comes after {}", self.sequence);
         assert!(bytes <= self.sizes.record_bytes_max, "a record of {bytes} bytes is appended");
         if header.kind.is_kept() {

@@ -1,11 +1,11 @@
 //! Changes: looked at as a whole before anything is done, then written, then true all at once.
 //!
-//! Long values are written first, piece by piece, as frames become free, under numbers that no key holds yet; then the records
-//! that name keys are appended together. So nobody sees a part of a change, and neither does a checkpoint. Deliberately not
+//! Long values are written first, piece by piece, as buffer units become free, under numbers that no key holds yet; then the
+//! records that name keys are appended together. So nobody sees a part of a change, and neither does a checkpoint. Deliberately not
 //! here: what each request is (`serve`).
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
-use super::frames::Stream;
 use super::index::{Found, Location};
 use super::key_bytes::KeyBytes;
 use super::record::{RecordHeader, RecordKind};
@@ -304,7 +304,7 @@ impl Kv {
 
     /// True once no power cut brings back what changes took away.
     fn room_is_sure(&mut self) -> bool {
-        self.released.durable_before(self.frames.durable_before(&Stream::USERS, self.sequence + 1));
+        self.released.durable_before(self.buffer_units.durable_before(&Stream::USERS, self.sequence + 1));
         self.released.last().is_none()
     }
 
@@ -326,7 +326,7 @@ impl Kv {
         self.work_due = true;
     }
 
-    /// Writes the long values of a change, as far as there are frames. True if all are written.
+    /// Writes the long values of a change, as far as there are buffer units. True if all are written.
     fn write_long(&mut self, taking: &mut Taking, buffers: &mut Buffers) -> bool {
         while let Some(change) = taking.changes.get_mut(taking.written) {
             let is_written = match &mut change.value {

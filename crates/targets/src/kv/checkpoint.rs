@@ -5,16 +5,16 @@
 //! sequence, from units with a number from the start on. Deliberately not here: pages (`ocssd_ftl::checkpoint`), reading
 //! them (`mount`).
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
 use super::change::Taking;
 use super::flight::Purpose;
-use super::frames::Stream;
 use super::long_values::LongValues;
 use super::record::UnitNumber;
 use super::sizes::{INFO_BYTES, Promised};
 use super::space::{Claim, Needed};
 use super::state::Kv;
-use crate::journal::{PageIo, decode_info, encode_info, landing};
+use crate::journal::{PageIo, decode_info, encode_info, outcome};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
 use ocssd_ftl::{AppendEvent, ChunkIndex};
@@ -149,7 +149,7 @@ impl Kv {
     pub(super) fn begin_checkpoint(&mut self) {
         assert!(!self.checkpoint.is_writing(), "a checkpoint is begun while another is written");
         for &stream in self.streams_named() {
-            self.frames.close(stream);
+            self.buffer_units.close(stream);
         }
         let start = UnitNumber(self.number.0 + 1);
         let info = Info {
@@ -233,7 +233,7 @@ impl Kv {
 
     fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
         let is_again = self.checkpoint.io.has_again();
-        let durable = self.frames.durable_before(self.streams_named(), self.sequence + 1);
+        let durable = self.buffer_units.durable_before(self.streams_named(), self.sequence + 1);
         let is_fresh = self.checkpoint.writing.as_ref().is_some_and(|writing| {
             let is_commit = writing.given + 1 == writing.writer.pages();
             writing.writer.has_page() && (!is_commit || durable > writing.sequence)
@@ -280,7 +280,7 @@ impl Kv {
             }
         }
         let mut events = Vec::new();
-        self.points.checkpoint.landed(at, landing(status, ()), &mut events);
+        self.points.checkpoint.programmed(at, outcome(status, ()), &mut events);
         for event in events {
             if let AppendEvent::Closed(chunk) = event {
                 self.space.close(chunk, 0);

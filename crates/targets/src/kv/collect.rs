@@ -6,9 +6,9 @@
 //! key, or piece, so that a retrieve says so. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), and
 //! when it may be reset (`space`).
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::frames::Stream;
 use super::index::{Found, Location, Need, next_entry};
 use super::key_bytes::KeyBytes;
 use super::long_values::ValuePiece;
@@ -18,7 +18,7 @@ use super::space::Role;
 use super::state::{Kv, record_bytes};
 use crate::read_again::TRIES;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, PhysicalAddress};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 use std::collections::VecDeque;
 
@@ -249,7 +249,7 @@ impl Kv {
         self.collector.copying.push_back(unit);
     }
 
-    /// Moves live records of units that were read, as far as there are frames. True if any unit is done.
+    /// Moves live records of units that were read, as far as there are buffer units. True if any unit is done.
     fn copy(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(&unit) = self.collector.copying.front() {
@@ -267,7 +267,7 @@ impl Kv {
         any
     }
 
-    /// Moves the live records of a unit. False if there is no frame for the next.
+    /// Moves the live records of a unit. False if there is no buffer unit for the next.
     fn copy_unit(&mut self, mut unit: VictimUnit, buffers: &mut Buffers) -> bool {
         let first = self.space.shape.first_place(unit.chunk).0 + u64::from(unit.sector);
         assert!(unit.at >= UNIT_HEADER_BYTES, "a record within the header of a unit");
@@ -299,7 +299,7 @@ impl Kv {
                 let key = KeyBytes::from(record.key);
                 if self.is_of_torn_batch(&header) {
                     // What the rest of it lies in goes out as it is, full or not.
-                    self.frames.close(Stream::Small);
+                    self.buffer_units.close(Stream::Small);
                     return self.copy_later(unit);
                 }
                 let stream = if header.kind == RecordKind::Index { Stream::Index } else { Stream::Cold };
@@ -325,7 +325,7 @@ impl Kv {
             return false;
         }
         let last = header.sequence + u64::from(header.parts - 1 - header.part);
-        self.frames.durable_before(&Stream::USERS, self.sequence + 1) <= last
+        self.buffer_units.durable_before(&Stream::USERS, self.sequence + 1) <= last
     }
 
     fn is_live(&self, record: &Record<'_>, from: u64) -> bool {
@@ -383,7 +383,7 @@ impl Kv {
             if units > 0 || !is_read || self.refuses_changes().is_some() {
                 continue;
             }
-            self.settle_pages();
+            self.commit_pages();
             let dying = self.pages.dying_in(chunk);
             if self.space.live(chunk) > dying && !self.note_lost(chunk, buffers) {
                 continue;
@@ -398,14 +398,14 @@ impl Kv {
             self.collector.victims.swap_remove(index);
             if cause == Cause::Wear {
                 // It is reset once its content is durable, for which nobody else may wait.
-                self.frames.close(Stream::Cold);
+                self.buffer_units.close(Stream::Cold);
             }
             any = true;
         }
         any
     }
 
-    /// Notes that everything which lives in a chunk is lost. False if there is no frame for the next note.
+    /// Notes that everything which lives in a chunk is lost. False if there is no buffer unit for the next note.
     fn note_lost(&mut self, chunk: ChunkIndex, buffers: &mut Buffers) -> bool {
         // Pages that lie there are read once more by this, and are written elsewhere.
         if !self.has_all_pages(buffers) {
@@ -414,9 +414,10 @@ impl Kv {
         let is_noted = self.note_lost_records(chunk, buffers);
         if is_noted {
             self.index.release_pages(|place| {
-                self.space.shape.chunk_of(Place(place.at / u64::from(self.sizes.sector_bytes))).0 == chunk
+                self.space.shape.chunk_of(PhysicalAddress(place.at / u64::from(self.sizes.sector_bytes))).0
+                    == chunk
             });
-            self.settle_pages();
+            self.commit_pages();
             self.needs_all_no_more();
         }
         is_noted
@@ -461,17 +462,17 @@ impl Kv {
         true
     }
 
-    /// A frame of copies that nothing is about to fill goes out as it is, where that pays: what was gained since the last one
+    /// A buffer unit of copies that nothing is about to fill goes out as it is, where that pays: what was gained since the last one
     /// must be more than is padded, or chunks would be moved for nothing.
     fn close_copies(&mut self) -> bool {
-        let filled = self.frames.filled_of_filling(Stream::Cold);
+        let filled = self.buffer_units.filled_of_filling(Stream::Cold);
         if filled == 0 || self.collector.victims() > 0 {
             return false;
         }
         let pad = u64::from(self.sizes.unit_room() - filled);
         if self.collector.credit > pad {
             self.collector.credit = 0;
-            return self.frames.close(Stream::Cold);
+            return self.buffer_units.close(Stream::Cold);
         }
         self.choose_victim()
     }

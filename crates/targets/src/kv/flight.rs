@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: the queue to the device (`crate::flight`).
 
-use super::frames::FrameId;
+use super::buffer_units::BufferUnitId;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
 
@@ -14,7 +14,7 @@ pub enum Purpose {
     /// A page of the index.
     IndexPage { read: SlabKey },
     /// A unit of records.
-    Unit { frame: FrameId, at: Append },
+    Unit { buffer_unit: BufferUnitId, at: Append },
     /// A page of a checkpoint.
     CheckpointPage { page: SlabKey },
     /// A unit of a victim.

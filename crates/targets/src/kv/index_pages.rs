@@ -1,21 +1,21 @@
 //! Pages of the index between memory and media, if memory is bounded.
 //!
 //! Whoever needs a key that is not in memory asks for its page and goes on when it is there: the first request, garbage collection
-//! at a unit, a frame that gets another place. Beyond the bound, pages that were not used for long leave memory; one that changed
-//! is written before, as a record of a stream of its own. The newest checkpoint may name a page that changed since, so its bytes
-//! count as live until the next one is whole ([`IndexPages::dying_in`]). Deliberately not here: what is on a page (`index`), and
-//! how checkpoints name it.
+//! at a unit, a buffer unit that gets another place. Beyond the bound, pages that were not used for long leave memory; one that
+//! changed is written before, as a record of a stream of its own. The newest checkpoint may name a page that changed since, so its
+//! bytes count as live until the next one is whole ([`IndexPages::dying_in`]). Deliberately not here: what is on a page (`index`),
+//! and how checkpoints name it.
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::frames::Stream;
 use super::index::{Leaving, Need, PagePlace};
 use super::record::{RECORD_HEADER_BYTES, Record, RecordKind, records};
 use super::sizes::Sizes;
 use super::state::{Changes, Kv, record_bytes};
 use crate::read_again::{TRIES, as_loss, is_of_media};
 use ocssd_base::{Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, ChunkIndex, Place};
+use ocssd_ftl::{Append, ChunkIndex, PhysicalAddress};
 use ocssd_lightnvm::interface::key_value::{Key, KvOp, KvRequest};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -227,11 +227,11 @@ impl Kv {
     fn take_buffered(&mut self, page: PagePlace, buffers: &Buffers) -> bool {
         let (place, byte) = self.place_of(page.at);
         let (chunk, sector) = self.space.shape.chunk_of(place);
-        let unit = Place(place.0 - u64::from(sector % self.sizes.unit));
-        if let Some(frame) = self.frames.find(unit) {
+        let unit = PhysicalAddress(place.0 - u64::from(sector % self.sizes.unit));
+        if let Some(buffer_unit) = self.buffer_units.find(unit) {
             let begin = (place.0 - unit.0) * u64::from(self.sizes.sector_bytes) + u64::from(byte);
             let begin = usize::try_from(begin).expect("within a unit") + RECORD_HEADER_BYTES;
-            let all = buffers.whole(self.frames.buffer(frame), 0, self.sizes.unit);
+            let all = buffers.whole(self.buffer_units.buffer(buffer_unit), 0, self.sizes.unit);
             let is_page = self.index.arrived(page, &all[begin..begin + usize_of(page.bytes)], false);
             assert!(is_page, "{page:?} lies in the write buffer and is no page");
             return true;
@@ -377,7 +377,7 @@ impl Kv {
     }
 
     /// What becomes of pages on media that changed in memory.
-    pub(super) fn settle_pages(&mut self) {
+    pub(super) fn commit_pages(&mut self) {
         for place in self.index.take_released() {
             self.page_released(place);
         }
@@ -408,7 +408,7 @@ impl Kv {
 
     /// A checkpoint begins: what died before is not in it.
     pub(super) fn pages_imaged(&mut self) {
-        self.settle_pages();
+        self.commit_pages();
         self.pages.image += 1;
         let dying = std::mem::take(&mut self.pages.dying);
         self.pages.covered.extend(dying);
@@ -428,7 +428,7 @@ impl Kv {
         }
     }
 
-    /// The keys of a frame or a unit that the index may name there.
+    /// The keys of a buffer unit or a unit that the index may name there.
     pub(super) fn keys_in(unit: &[u8]) -> Vec<Vec<u8>> {
         let whole = records(unit).filter(|(_, record)| record.header.kind == RecordKind::Whole);
         whole.map(|(_, record)| record.key.to_vec()).collect()

@@ -12,7 +12,8 @@ use super::state::Kv;
 use crate::chunk_wear::Lagging;
 use ocssd_ftl::{ChunkIndex, ChunkUse};
 
-/// Chunks that users must have to spare: what was packed tight may take one more where it goes, and the last frame's is padded.
+/// Chunks that users must have to spare: what was packed tight may take one more where it goes, and the last buffer unit's is
+/// padded.
 const SPARE_MIN: u32 = 2;
 
 impl Kv {

@@ -5,19 +5,19 @@
 //! the newest. Garbage collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
 //!
 //! Each procedure is a file: requests in order (`queue`, `serve`), changes (`change`, `stage`), records and units (`record`,
-//! `append`, `frames`, `ready`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection
+//! `append`, `buffer_units`, `ready`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection
 //! (`collect`, and for wear `level`), resets (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`;
 //! `state` owns the parts, `target` is what the host sees.
 //! Deliberately not here: expiry, key spaces and compression.
 
 mod append;
+mod buffer_units;
 mod canary;
 mod change;
 mod checkpoint;
 mod collect;
 mod describe;
 mod flight;
-mod frames;
 mod index;
 mod index_pages;
 mod key_bytes;

@@ -1,21 +1,21 @@
-//! Frames go to media: a number for each, force unit access, and what becomes of it.
+//! Buffer units go to media: a number for each, force unit access, and what becomes of it.
 //!
 //! A unit that the media failed is written elsewhere, before which the index is told where. Deliberately not here: what is in
-//! a frame (`append`).
+//! a buffer unit (`append`).
 
+use super::buffer_units::{BufferUnitId, Stream};
 use super::flight::Purpose;
-use super::frames::{FrameId, Stream};
 use super::index::{Found, Location, Need, PagePlace, next_entry};
 use super::long_values::ValuePiece;
 use super::record::{RecordKind, UnitHeader, UnitNumber, records};
 use super::space::Claim;
 use super::state::{Kv, record_bytes};
-use crate::journal::landing;
+use crate::journal::outcome;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, Place};
+use ocssd_ftl::{Append, AppendEvent, PhysicalAddress};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 
-/// What a record of a frame that moves is.
+/// What a record of a buffer unit that moves is.
 enum Moved {
     Key(Vec<u8>, u32),
     Piece(u64, ValuePiece),
@@ -23,46 +23,46 @@ enum Moved {
 }
 
 impl Kv {
-    /// Gives out frames that are ready. True if any was.
+    /// Gives out buffer units that are ready. True if any was.
     pub(super) fn program(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(frame) = self.frames.next_again()
-            && self.find_another_place(frame, buffers)
+        while let Some(buffer_unit) = self.buffer_units.next_again()
+            && self.find_another_place(buffer_unit, buffers)
         {
             any = true;
         }
         any |= self.close_for_waiters();
         while self.flight.has_room(1)
-            && let Some(frame) = self.frames.next_ready()
+            && let Some(buffer_unit) = self.buffer_units.next_ready()
         {
-            self.program_unit(frame, buffers);
+            self.program_unit(buffer_unit, buffers);
             any = true;
         }
         any
     }
 
-    /// Somebody waits for what is in a frame that is being filled: it goes out as it is, once no other is on its way, so that
+    /// Somebody waits for what is in a buffer unit that is being filled: it goes out as it is, once no other is on its way, so that
     /// those that wait meanwhile go together.
     fn close_for_waiters(&mut self) -> bool {
         let until = self.waiters.back().map(|waiter| waiter.until).max(self.sequence_for_room());
         let Some(until) = until else { return false };
         let mut any = false;
-        if self.frames.on_their_way(Stream::Small) == 0 {
+        if self.buffer_units.on_their_way(Stream::Small) == 0 {
             for stream in [Stream::Small, Stream::Long] {
-                let first = self.frames.first_of_filling(stream);
-                any |= first > 0 && first <= until && self.frames.close(stream);
+                let first = self.buffer_units.first_of_filling(stream);
+                any |= first > 0 && first <= until && self.buffer_units.close(stream);
             }
         }
         any
     }
 
-    fn program_unit(&mut self, frame: FrameId, buffers: &mut Buffers) {
+    fn program_unit(&mut self, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
         self.number = UnitNumber(self.number.0 + 1);
-        let (at, _) = self.frames.at(frame);
-        let (filled, stream) = (self.frames.filled(frame), self.frames.stream(frame));
+        let (at, _) = self.buffer_units.at(buffer_unit);
+        let (filled, stream) = (self.buffer_units.filled(buffer_unit), self.buffer_units.stream(buffer_unit));
         assert!(filled <= self.sizes.unit_bytes, "{filled} bytes in a unit");
         assert_eq!(at.sector % self.sizes.unit, 0, "a unit goes to sector {}", at.sector);
-        let buffer = self.frames.buffer(frame);
+        let buffer = self.buffer_units.buffer(buffer_unit);
         let unit = buffers.whole_mut(buffer, 0, self.sizes.unit);
         unit[usize_of(filled)..].fill(0);
         let header =
@@ -72,7 +72,13 @@ impl Kv {
         self.stats.units += 1;
         self.stats.padded_bytes += u64::from(self.sizes.unit_bytes - filled);
         let addresses = self.run_at(at, self.sizes.unit);
-        self.flight.send(Purpose::Unit { frame, at }, Op::Write { fua: true }, addresses, Some(buffer), 0);
+        self.flight.send(
+            Purpose::Unit { buffer_unit, at },
+            Op::Write { fua: true },
+            addresses,
+            Some(buffer),
+            0,
+        );
     }
 
     /// A run of sectors of a chunk, as the drive calls it.
@@ -82,64 +88,78 @@ impl Kv {
     }
 
     /// A write of a unit ended.
-    pub(super) fn unit_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
-        let (status, stream) = (completion.status, self.frames.stream(frame));
-        assert_eq!(self.frames.at(frame).0, at, "{frame:?} ended elsewhere than it was written");
+    pub(super) fn unit_done(&mut self, buffer_unit: BufferUnitId, at: Append, completion: &Completion) {
+        let (status, stream) = (completion.status, self.buffer_units.stream(buffer_unit));
+        assert_eq!(
+            self.buffer_units.at(buffer_unit).0,
+            at,
+            "{buffer_unit:?} ended elsewhere than it was written"
+        );
         if status.is_drive_failure() {
             self.stop(status);
         }
         if status.is_success() {
-            self.frames.written(frame);
+            self.buffer_units.written(buffer_unit);
         } else {
-            self.frames.failed(frame);
+            self.buffer_units.failed(buffer_unit);
             self.stats.units_again += 1;
         }
         let mut events = Vec::new();
-        self.points.streams[stream.index()].landed(at, landing(status, frame), &mut events);
+        self.points.streams[stream.index()].programmed(at, outcome(status, buffer_unit), &mut events);
         for event in events {
             match event {
-                AppendEvent::Readable(frame) => self.frames.release(frame),
+                AppendEvent::Readable(buffer_unit) => self.buffer_units.release(buffer_unit),
                 AppendEvent::Closed(chunk) => self.space.close(chunk, self.sequence),
             }
         }
     }
 
-    /// A frame that the media failed gets another place, if there is one: that of a frame that was opened after it, or the
-    /// next. What was being filled goes before it, for it lies before it.
-    fn find_another_place(&mut self, frame: FrameId, buffers: &Buffers) -> bool {
+    /// A buffer unit that the media failed gets another place, if there is one: that of a buffer unit that was opened after it, or
+    /// the next. What was being filled goes before it, for it lies before it.
+    fn find_another_place(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) -> bool {
         if self.refuses_changes().is_some() {
             return false;
         }
-        let stream = self.frames.stream(frame);
-        let filled = usize_of(self.frames.filled(frame));
-        let keys = Self::keys_in(&buffers.whole(self.frames.buffer(frame), 0, self.sizes.unit)[..filled]);
-        if !self.has_keys(&keys, Need::Frame, buffers) {
+        let stream = self.buffer_units.stream(buffer_unit);
+        let filled = usize_of(self.buffer_units.filled(buffer_unit));
+        let keys = Self::keys_in(
+            &buffers.whole(self.buffer_units.buffer(buffer_unit), 0, self.sizes.unit)[..filled],
+        );
+        if !self.has_keys(&keys, Need::BufferUnit, buffers) {
             return false;
         }
-        self.frames.close(stream);
-        let place = match self.frames.give_place(stream) {
+        self.buffer_units.close(stream);
+        let place = match self.buffer_units.give_place(stream) {
             Some(given) => Some(given),
             None => {
                 let Self { points, space, sizes, .. } = self;
                 // Users' data that were taken already may use the reserve.
                 let next =
                     points.streams[stream.index()].next(sizes.unit, |units| space.open(units, Claim::Gc));
-                next.map(|at| (at, Place(space.shape.first_place(at.chunk).0 + u64::from(at.sector))))
+                next.map(|at| {
+                    (at, PhysicalAddress(space.shape.first_place(at.chunk).0 + u64::from(at.sector)))
+                })
             }
         };
         let Some((at, place)) = place else { return false };
-        self.checkpoint_is_stale(self.frames.first_sequence(frame));
-        let old = self.frames.moved((at, place), self.space.shape.split_chunk(at.chunk).1);
-        self.move_records(frame, old, place, buffers);
-        self.index.needs_no_more(Need::Frame);
+        self.checkpoint_is_stale(self.buffer_units.first_sequence(buffer_unit));
+        let old = self.buffer_units.moved((at, place), self.space.shape.split_chunk(at.chunk).1);
+        self.move_records(buffer_unit, old, place, buffers);
+        self.index.needs_no_more(Need::BufferUnit);
         true
     }
 
-    /// What lies in a frame lies at another place from now on, where it is needed at all.
-    fn move_records(&mut self, frame: FrameId, old: Place, new: Place, buffers: &Buffers) {
+    /// What lies in a buffer unit lies at another place from now on, where it is needed at all.
+    fn move_records(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        old: PhysicalAddress,
+        new: PhysicalAddress,
+        buffers: &Buffers,
+    ) {
         let sector = u64::from(self.sizes.sector_bytes);
-        let unit = buffers.whole(self.frames.buffer(frame), 0, self.sizes.unit);
-        let filled = usize_of(self.frames.filled(frame));
+        let unit = buffers.whole(self.buffer_units.buffer(buffer_unit), 0, self.sizes.unit);
+        let filled = usize_of(self.buffer_units.filled(buffer_unit));
         let mut moved = Vec::new();
         for (begin, record) in records(&unit[..filled]) {
             let begin = u64::try_from(begin).expect("an index");

@@ -11,7 +11,7 @@ use super::sizes::Sizes;
 use super::state::{Kv, record_bytes};
 use crate::read_again::TRIES;
 use ocssd_base::{Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Place};
+use ocssd_ftl::{Append, PhysicalAddress};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::interface::key_value::{Key, KvAnswer, KvRefusal, KvReply};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status, Tag};
@@ -158,19 +158,19 @@ impl Kv {
         }
     }
 
-    /// Reads a part: from its frame, if it is in one, else from media as soon as there is a buffer.
+    /// Reads a part: from its buffer unit, if it is in one, else from media as soon as there is a buffer.
     fn read_part(&mut self, part: Part, buffers: &mut Buffers) {
         assert!(part.count > 0, "a part of nothing is read: {part:?}");
         let payload = self.payload_bytes(&part);
         assert!(usize_of(part.skip + part.count) <= payload, "{part:?} of {payload} bytes");
         let (place, byte) = self.place_of(part.at);
         let (chunk, sector) = self.space.shape.chunk_of(place);
-        let unit = Place(place.0 - u64::from(sector % self.sizes.unit));
-        if let Some(frame) = self.frames.find(unit) {
+        let unit = PhysicalAddress(place.0 - u64::from(sector % self.sizes.unit));
+        if let Some(buffer_unit) = self.buffer_units.find(unit) {
             let begin = (place.0 - unit.0) * u64::from(self.sizes.sector_bytes) + u64::from(byte);
             let begin = usize::try_from(begin).expect("within a unit");
             let payload = begin + usize_of(part.bytes) - self.payload_bytes(&part);
-            self.give_part(&part, (self.frames.buffer(frame), payload), buffers);
+            self.give_part(&part, (self.buffer_units.buffer(buffer_unit), payload), buffers);
             self.stats.retrieves_buffered += 1;
             return;
         }

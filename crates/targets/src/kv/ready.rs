@@ -4,7 +4,7 @@
 //! go out in the order in which they came, so chunks are written in order; units take turns. Deliberately not here: what is
 //! written.
 
-use super::frames::FrameId;
+use super::buffer_units::BufferUnitId;
 use ocssd_base::usize_of;
 use ocssd_ftl::UnitIndex;
 use std::collections::VecDeque;
@@ -12,13 +12,13 @@ use std::collections::VecDeque;
 /// A unit's row.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    waiting: VecDeque<FrameId>,
+    waiting: VecDeque<BufferUnitId>,
     in_flight: usize,
     /// It is among those that take turns.
     has_turn: bool,
 }
 
-/// Frames that wait to be written.
+/// Buffer units that wait to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     rows: Vec<Row>,
@@ -37,24 +37,24 @@ impl Ready {
         Self { rows, turns: VecDeque::new(), waiting: 0, most: most.map_or(usize::MAX, usize_of) }
     }
 
-    /// A frame waits for its unit.
-    pub fn push(&mut self, frame: FrameId, unit: UnitIndex) {
-        self.rows[unit.index()].waiting.push_back(frame);
+    /// A buffer unit waits for its unit.
+    pub fn push(&mut self, buffer_unit: BufferUnitId, unit: UnitIndex) {
+        self.rows[unit.index()].waiting.push_back(buffer_unit);
         self.waiting += 1;
         self.give_turn(unit);
     }
 
     /// The next that goes out, if a unit has room for one. It is in flight from then on.
-    pub fn next(&mut self) -> Option<FrameId> {
+    pub fn next(&mut self) -> Option<BufferUnitId> {
         let unit = self.turns.pop_front()?;
         let row = &mut self.rows[unit.index()];
         assert!(row.has_turn && row.in_flight < self.most, "{unit:?} has no room: {row:?}");
         row.has_turn = false;
         row.in_flight += 1;
-        let frame = row.waiting.pop_front().expect("a unit with a turn has a frame that waits");
+        let buffer_unit = row.waiting.pop_front().expect("a unit with a turn has a buffer unit that waits");
         self.waiting -= 1;
         self.give_turn(unit);
-        Some(frame)
+        Some(buffer_unit)
     }
 
     /// A write on a unit is over.
@@ -80,7 +80,7 @@ impl Ready {
     /// Asserts that whatever may go out has its turn.
     pub fn check(&self) {
         let waiting: usize = self.rows.iter().map(|row| row.waiting.len()).sum();
-        assert_eq!(waiting, self.waiting, "frames that wait are counted wrong");
+        assert_eq!(waiting, self.waiting, "buffer units that wait are counted wrong");
         let turns = self.rows.iter().filter(|row| row.has_turn).count();
         assert_eq!(turns, self.turns.len(), "a unit takes two turns or none");
         let is_stuck = |row: &&Row| !row.has_turn && row.in_flight < self.most && !row.waiting.is_empty();
@@ -96,10 +96,11 @@ mod tests {
     fn units_take_turns_and_each_has_few_in_flight_in_order() {
         let mut ready = Ready::new(3, Some(2));
         let (busy, other) = (UnitIndex(0), UnitIndex(2));
-        (0..4).for_each(|frame| ready.push(FrameId(frame), busy));
-        ready.push(FrameId(9), other);
+        (0..4).for_each(|buffer_unit| ready.push(BufferUnitId(buffer_unit), busy));
+        ready.push(BufferUnitId(9), other);
         let next = |ready: &mut Ready| {
-            let found: Vec<u32> = std::iter::from_fn(|| ready.next().map(|frame| frame.0)).collect();
+            let found: Vec<u32> =
+                std::iter::from_fn(|| ready.next().map(|buffer_unit| buffer_unit.0)).collect();
             ready.check();
             found
         };
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(next(&mut ready), [0; 0], "nothing waits for that unit");
         ready.ended(busy);
         assert_eq!(next(&mut ready), [2]);
-        ready.push(FrameId(7), other);
+        ready.push(BufferUnitId(7), other);
         assert_eq!(next(&mut ready), [7], "a busy unit holds up no other");
         ready.ended(busy);
         assert_eq!((next(&mut ready), ready.is_empty()), (vec![3], true));
@@ -117,8 +118,8 @@ mod tests {
     #[test]
     fn without_a_bound_all_go_out_in_the_order_in_which_they_came() {
         let mut ready = Ready::new(1, None);
-        (0..50).for_each(|frame| ready.push(FrameId(frame), UnitIndex(0)));
-        let found: Vec<u32> = std::iter::from_fn(|| ready.next().map(|frame| frame.0)).collect();
+        (0..50).for_each(|buffer_unit| ready.push(BufferUnitId(buffer_unit), UnitIndex(0)));
+        let found: Vec<u32> = std::iter::from_fn(|| ready.next().map(|buffer_unit| buffer_unit.0)).collect();
         assert_eq!((found, ready.is_empty()), ((0..50).collect(), true));
         ready.check();
     }

@@ -2,7 +2,7 @@
 //!
 //! Records reach the media in any order. Were this room given away at once, a store that needs it could survive a power cut that
 //! the deletion does not, and the mount would find more than there is room for. Deliberately not here: what waits for it
-//! (`change`), and when records are durable (`frames`).
+//! (`change`), and when records are durable (`buffer_units`).
 
 use std::collections::VecDeque;
 

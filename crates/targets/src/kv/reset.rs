@@ -3,9 +3,9 @@
 //! A few of a unit at a time: a checkpoint sets many free at once, and a read is not to wait for all of them. Deliberately not
 //! here: when a chunk is dead, and when it may be reset (`space`).
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::frames::Stream;
 use super::state::Kv;
 use ocssd_ftl::{Append, ChunkIndex};
 use ocssd_lightnvm::{Completion, Op, Status};
@@ -22,7 +22,7 @@ impl Kv {
         if self.space.dead_count() == 0 {
             return false;
         }
-        let durable = self.frames.durable_before(&Stream::ALL, self.sequence + 1) - 1;
+        let durable = self.buffer_units.durable_before(&Stream::ALL, self.sequence + 1) - 1;
         let most = self.options.resets_per_unit.unwrap_or(RESETS_MAX);
         let is_careless = self.has_canary(Canary::ResetBeforeDurable);
         while self.resets.values().sum::<u32>() < RESETS_MAX

@@ -1,7 +1,7 @@
 //! Requests in the order in which they were taken: each is looked at when those before it took effect.
 //!
-//! One that waits for frames holds up those behind it, but for reads of what no change that waits names: they show what they would
-//! show in their turn. A read of a key whose page of the index is not in memory takes its turn.
+//! One that waits for buffer units holds up those behind it, but for reads of what no change that waits names: they show what they
+//! would show in their turn. A read of a key whose page of the index is not in memory takes its turn.
 //! Deliberately not here: how changes are made (`change`) and reads carried out (`read`).
 
 use super::canary::Canary;
@@ -173,7 +173,7 @@ impl Kv {
             self.fail(tag, status);
             return true;
         }
-        // Of an append that waits for frames the content was taken before.
+        // Of an append that waits for buffer units the content was taken before.
         let is_under_way = self.appending == Some(tag);
         if !is_under_way {
             if let Err(refusal) = self.look_at_stage(op, buffers) {

@@ -11,7 +11,7 @@ use super::record::{RECORD_HEADER_BYTES, UNIT_HEADER_BYTES};
 use super::state::record_bytes;
 use crate::journal::narrow;
 use ocssd_base::usize_of;
-use ocssd_ftl::Shape;
+use ocssd_ftl::InstanceGeometry;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::interface::StageLimits;
@@ -45,8 +45,8 @@ const WEAR_BYTES: u64 = 4;
 const INDEX_BYTES_MIN: u64 = 48 << 10;
 /// Chunks lost to failures before a checkpoint lacks room (chosen).
 const SPARE_CHUNKS: u32 = 1;
-/// Frames beside those of the largest batch (chosen: units in flight that keep a drive busy).
-const FRAMES_IN_FLIGHT: u32 = 32;
+/// Buffer units beside those of the largest batch (chosen: units in flight that keep a drive busy).
+const BUFFER_UNITS_IN_FLIGHT: u32 = 32;
 
 /// What an instance promises, and keeps at every mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,9 @@ pub struct Sizes {
     pub index_room_bytes: u64,
     /// Chunks a stream is striped over.
     pub width: u32,
-    /// Frames of users' streams and of garbage collection.
-    pub frames: u32,
-    pub gc_frames: u32,
+    /// Buffer units of users' streams and of garbage collection.
+    pub buffer_units: u32,
+    pub gc_buffer_units: u32,
     /// Chunks checkpoints may take, and are striped over.
     pub checkpoint_chunks: u32,
     pub checkpoint_width: u32,
@@ -116,7 +116,7 @@ struct Base {
 }
 
 impl Base {
-    fn new(geometry: &Geometry, shape: &Shape) -> Self {
+    fn new(geometry: &Geometry, shape: &InstanceGeometry) -> Self {
         let unit_bytes = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
         let all = unit_bytes - wide(UNIT_HEADER_BYTES);
         // A thirty-second of the chunks is open for each stream at most.
@@ -149,7 +149,7 @@ impl Sizes {
     /// A sentence, if the units cannot carry one.
     pub fn new(
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
         good: u32,
         promised: Option<Promised>,
@@ -192,7 +192,7 @@ impl Sizes {
     /// without: no option takes changes away.
     fn of_promised(
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
         (base, promised): (Base, Promised),
         good: u32,
@@ -207,7 +207,13 @@ impl Sizes {
         of(&Options { wear_spread: 0, ..options.clone() })
     }
 
-    fn of(geometry: &Geometry, shape: &Shape, options: &Options, base: Base, promised: Promised) -> Self {
+    fn of(
+        geometry: &Geometry,
+        shape: &InstanceGeometry,
+        options: &Options,
+        base: Base,
+        promised: Promised,
+    ) -> Self {
         let Base { unit_bytes, record, unit_room, units_per_chunk, width } = base;
         let wear_bound = options.wear_bound();
         let pages = base.checkpoint_pages(&promised, shape.chunks(), wear_bound.is_some());
@@ -233,8 +239,8 @@ impl Sizes {
             gc_start: options.gc_start_chunks.unwrap_or(2 * width + 1),
             promised,
             width,
-            frames: batch + FRAMES_IN_FLIGHT + width * (geometry.mw_cunits / geometry.ws_opt + 2),
-            gc_frames: 8 + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            buffer_units: batch + BUFFER_UNITS_IN_FLIGHT + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            gc_buffer_units: 8 + width * (geometry.mw_cunits / geometry.ws_opt + 2),
             page_bytes: options.page_bytes().min(narrow(record - wide(RECORD_HEADER_BYTES))),
             index_room_bytes: 0,
             checkpoint_chunks,
@@ -262,7 +268,7 @@ impl Sizes {
         Self {
             index_room_bytes: room.min(asked),
             chunks_needed: self.chunks_needed + if room > 0 { left } else { 0 },
-            gc_frames: 2 * self.gc_frames,
+            gc_buffer_units: 2 * self.gc_buffer_units,
             ..self
         }
     }
@@ -315,7 +321,7 @@ fn on_the_way(value: u64) -> u64 {
     (u64::from(STAGES_MAX) + 1) * (value + value / 8)
 }
 
-fn check(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+fn check(geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> Result<(), String> {
     options.check()?;
     if geometry.sectors_per_chunk < 4 * geometry.ws_opt {
         return Err(
@@ -348,7 +354,7 @@ mod tests {
 
     fn sizes(percent: u32, good: u32, promised: Option<Promised>) -> Result<Sizes, String> {
         let geometry = Geometry::example(1, 2, 40, 48, 4);
-        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
         let options = Options { over_provisioning_percent: percent, ..Options::default() };
         Sizes::new(&geometry, &shape, &options, good, promised)
     }

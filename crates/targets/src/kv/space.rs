@@ -7,7 +7,7 @@
 
 use super::record::UnitNumber;
 use super::sizes::Sizes;
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex};
 use std::collections::VecDeque;
 
 /// What a chunk is for.
@@ -40,7 +40,7 @@ pub struct Needed {
 /// The chunks.
 #[derive(Clone, Debug)]
 pub struct Space {
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     pub pool: ChunkPool,
     roles: Vec<Role>,
     /// Bytes of records in a chunk that are needed.
@@ -61,7 +61,7 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, needed: Needed) -> Self {
+    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes, needed: Needed) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         Self {
             roles: vec![Role::Records; chunks],

@@ -3,7 +3,7 @@
 //! A stage writes what is appended as soon as there is enough for a piece, so that a value of hundreds of megabytes needs no
 //! memory; a store of it writes the rest. Deliberately not here: the record that gives the value to a key (`change`).
 
-use super::frames::Stream;
+use super::buffer_units::Stream;
 use super::long_values::ValuePiece;
 use super::record::{RecordHeader, RecordKind};
 use super::state::{Kv, record_bytes};
@@ -128,7 +128,7 @@ impl Kv {
         is_written
     }
 
-    /// Writes the pieces of a value, as far as there are frames; the last one only if it is to end. True if all are written.
+    /// Writes the pieces of a value, as far as there are buffer units; the last one only if it is to end. True if all are written.
     pub(super) fn write_pieces(&mut self, writer: &mut Writer, to_end: bool, buffers: &mut Buffers) -> bool {
         let piece = self.sizes.piece_bytes();
         assert!(

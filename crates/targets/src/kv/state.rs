@@ -2,12 +2,12 @@
 //!
 //! Deliberately not here: procedures; each has a file of its own.
 
+use super::buffer_units::{BufferUnitId, BufferUnits};
 use super::canary::Canary;
 use super::change::Taking;
 use super::checkpoint::CheckpointState;
 use super::collect::Collector;
 use super::flight::Purpose;
-use super::frames::{FrameId, Frames};
 use super::index::{Found, Index, Location};
 use super::index_pages::{IndexPages, page_record_bytes};
 use super::long_values::LongValues;
@@ -23,7 +23,7 @@ use super::stats::KvStats;
 use crate::chunk_wear::ChunkWear;
 use crate::flight::Flight;
 use ocssd_base::Nanos;
-use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place, UnitIndex};
+use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, PhysicalAddress, UnitIndex};
 use ocssd_lightnvm::interface::StageId;
 use ocssd_lightnvm::interface::key_value::KvReply;
 use ocssd_lightnvm::{Status, Tag};
@@ -46,7 +46,7 @@ pub(super) enum Changes {
 #[derive(Clone, Debug)]
 pub(super) struct Points {
     /// By stream.
-    pub streams: [AppendPoint<FrameId>; 4],
+    pub streams: [AppendPoint<BufferUnitId>; 4],
     pub checkpoint: AppendPoint<()>,
 }
 
@@ -68,7 +68,7 @@ pub struct Kv {
     pub(super) long: LongValues,
     pub(super) space: Space,
     pub(super) points: Points,
-    pub(super) frames: Frames,
+    pub(super) buffer_units: BufferUnits,
     pub(super) flight: Flight<Purpose>,
     pub(super) queue: Queue,
     /// The first request, if it is a change under way.
@@ -136,10 +136,10 @@ impl Kv {
     }
 
     /// The sector a byte of the instance lies in, and which of its bytes that is.
-    pub(super) fn place_of(&self, at: u64) -> (Place, u32) {
+    pub(super) fn place_of(&self, at: u64) -> (PhysicalAddress, u32) {
         let sector = u64::from(self.sizes.sector_bytes);
         assert!(at / sector < self.space.shape.places(), "byte {at} is beyond the instance");
-        (Place(at / sector), u32::try_from(at % sector).expect("below the bytes of a sector"))
+        (PhysicalAddress(at / sector), u32::try_from(at % sector).expect("below the bytes of a sector"))
     }
 
     /// The chunk a byte of the instance lies in.
@@ -209,7 +209,7 @@ impl Kv {
         self.flight.check();
         self.index.check();
         self.space.check();
-        self.frames.check();
+        self.buffer_units.check();
         self.points.streams.iter().for_each(AppendPoint::check);
         self.points.checkpoint.check();
         let (mut user, mut kept, mut live) = (0, 0, 0);

@@ -3,8 +3,8 @@
 //! A drive that fails as such, or so many bad chunks that no room is left, ends changes; reads go on, and what was answered
 //! as durable stays. Deliberately not here: chunks that fail one by one.
 
+use super::buffer_units::Stream;
 use super::canary::Canary;
-use super::frames::Stream;
 use super::state::{Changes, Kv};
 use ocssd_lightnvm::interface::key_value::{KvAnswer, KvReply};
 use ocssd_lightnvm::{Status, Tag};
@@ -17,7 +17,7 @@ impl Kv {
         }
         let forgets = self.has_canary(Canary::FlushForgetsLong);
         let streams = if forgets { &[Stream::Small][..] } else { &Stream::USERS };
-        let durable = self.frames.durable_before(streams, self.sequence + 1);
+        let durable = self.buffer_units.durable_before(streams, self.sequence + 1);
         let last = self.waiters.back().map_or(0, |waiter| waiter.until);
         assert!(last <= self.sequence, "a reply waits for record {last}, and {} is the last", self.sequence);
         let mut any = false;
@@ -42,7 +42,7 @@ impl Kv {
     pub(super) fn shut_down(&mut self) -> bool {
         let Some(tag) = self.shutdown else { return false };
         let is_covered = self.checkpoint.covered() == Some(self.sequence) && !self.checkpoint.is_writing();
-        let is_over = self.refuses_changes().is_some() || is_covered && !self.frames.has_ready();
+        let is_over = self.refuses_changes().is_some() || is_covered && !self.buffer_units.has_ready();
         if !self.is_quiet() || !is_over || self.flight.len() > 0 {
             return false;
         }
@@ -83,12 +83,12 @@ impl Kv {
         let waits = !self.queue.is_empty()
             || !self.waiters.is_empty()
             || self.checkpoint.is_writing()
-            || self.frames.has_ready()
-            || self.frames.next_again().is_some();
+            || self.buffer_units.has_ready()
+            || self.buffer_units.next_again().is_some();
         if !waits || self.flight.len() > 0 || self.refuses_changes().is_some() {
             return false;
         }
-        let closes = |kv: &mut Self| Stream::ALL.into_iter().any(|stream| kv.frames.close(stream));
+        let closes = |kv: &mut Self| Stream::ALL.into_iter().any(|stream| kv.buffer_units.close(stream));
         if closes(self) {
             return true;
         }

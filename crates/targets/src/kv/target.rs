@@ -16,7 +16,7 @@ impl Kv {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve(buffers);
             any |= self.send_reads(buffers);
-            self.settle_pages();
+            self.commit_pages();
             // Whoever answered a shutdown begins nothing more.
             if self.refuses_changes().is_none() && !self.is_shut_down {
                 any |= self.collect(buffers);
@@ -54,7 +54,7 @@ impl Kv {
             // It says itself whether anything waited for it.
             Purpose::Read { read } => return self.read_done(read, &completion, buffers),
             Purpose::IndexPage { read } => self.index_page_done(read, &completion, buffers),
-            Purpose::Unit { frame, at } => self.unit_done(frame, at, &completion),
+            Purpose::Unit { buffer_unit, at } => self.unit_done(buffer_unit, at, &completion),
             Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, &completion),
             Purpose::Collect { read } => self.collected(read, &completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, &completion),

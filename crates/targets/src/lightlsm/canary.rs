@@ -10,7 +10,7 @@ use crate::planted::planted_in;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canary {
     /// A table is published before its last units are on media: a file system that renames before it writes.
-    PublishedBeforeLanded,
+    PublishedBeforeProgrammed,
     /// An edit is answered when it is logged, not when the log is on media.
     AnsweredBeforeDurable,
     /// Each row of an edit is a transaction, one after the other: outputs of a compaction without the deletion of its inputs.
@@ -39,7 +39,7 @@ planted_in!(Options, Canary);
 impl Canary {
     /// Every canary with its name, as `canary=NAME` takes it.
     pub const ALL: &[(Self, &str)] = &[
-        (Self::PublishedBeforeLanded, "published-before-landed"),
+        (Self::PublishedBeforeProgrammed, "published-before-programmed"),
         (Self::AnsweredBeforeDurable, "answered-before-durable"),
         (Self::EditByRow, "edit-by-row"),
         (Self::TailForgotten, "tail-forgotten"),

@@ -129,7 +129,7 @@ impl LightLsm {
         let object = self.shelf.get(row.number);
         match row.op {
             EditOp::Publish => {
-                object.is_settled(&self.sizes) || self.has_canary(Canary::PublishedBeforeLanded)
+                object.is_settled(&self.sizes) || self.has_canary(Canary::PublishedBeforeProgrammed)
             }
             EditOp::Describe => true,
             EditOp::Delete => {
@@ -208,7 +208,9 @@ impl LightLsm {
                 let object = self.shelf.get(number);
                 assert_eq!(object.kind, TableKind::Table, "log {} is published", number.0);
                 assert!(
-                    object.is_sealed || object.bytes == 0 || self.has_canary(Canary::PublishedBeforeLanded),
+                    object.is_sealed
+                        || object.bytes == 0
+                        || self.has_canary(Canary::PublishedBeforeProgrammed),
                     "table {} is not whole",
                     number.0
                 );

@@ -12,14 +12,14 @@ use ocssd_lightnvm::BufId;
 pub enum Purpose {
     /// A part of a host's read.
     Read { part: SlabKey },
-    /// A unit of a table or log, or fill behind its content, which lies in this buffer.
+    /// A unit of a table or log, or padding behind its content, which lies in this buffer.
     Unit { number: Number, column: u32, what: Result<u64, BufId>, at: Append },
     /// A page of the log.
     LogPage { page: SlabKey },
     /// A page of a checkpoint.
     CheckpointPage { page: SlabKey },
-    /// Fill that closes a chunk.
-    Close { chunk: ChunkIndex, from: u32, fill: BufId },
+    /// Padding that closes a chunk.
+    Close { chunk: ChunkIndex, from: u32, padding: BufId },
     /// A reset of a chunk.
     Reset { chunk: ChunkIndex },
 }

@@ -11,7 +11,7 @@ use crate::journal::{Oldest, PageChunks, PageKind, PageWrite, decode_info, encod
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{Append, ChunkIndex, Shape, UnitIndex};
+use ocssd_ftl::{Append, ChunkIndex, InstanceGeometry, UnitIndex};
 use ocssd_lightnvm::{Addresses, Buffers, Op, Ppa, Status};
 
 /// The section about the instance.
@@ -57,7 +57,7 @@ impl Info {
 }
 
 /// A run of sectors of a chunk, as the drive calls it.
-pub fn run_at(shape: &Shape, at: Append, count: u32) -> Addresses {
+pub fn run_at(shape: &InstanceGeometry, at: Append, count: u32) -> Addresses {
     assert!(at.sector + count <= shape.sectors_per_chunk(), "a run leaves its chunk");
     Addresses::Run { first: Ppa::new(shape.chunk_id(at.chunk), at.sector), count }
 }

@@ -152,7 +152,7 @@ mod tests {
     use ocssd_base::Prng;
     use std::collections::BTreeMap;
 
-    /// Units land in any order, some at places that follow no other; a plain map says where each is.
+    /// Units are programmed in any order, some at places that follow no other; a plain map says where each is.
     #[test]
     fn a_layout_finds_what_a_plain_map_finds() {
         for seed in 0..100 {

@@ -18,7 +18,7 @@ pub struct Column {
     pub unit: UnitIndex,
     /// Units that wait for a place, in order.
     pub waiting: VecDeque<u64>,
-    /// The chunk being written. What is written is a unit, or fill.
+    /// The chunk being written. What is written is a unit, or padding.
     pub open: Option<OpenChunk<Option<u64>>>,
     /// Chunks that take no more.
     pub ending: Vec<OpenChunk<Option<u64>>>,
@@ -205,7 +205,10 @@ impl Object {
         assert!(self.entitled <= self.bytes, "{name:?}: chunks are reserved for more than was appended");
         assert!(self.taken <= self.entitled, "{name:?}: more was taken than chunks are reserved for");
         let tail = u64::from(!self.taken.is_multiple_of(sizes.unit_bytes));
-        assert!(self.units_logged <= self.layout.units(), "{name:?}: units are logged that did not land");
+        assert!(
+            self.units_logged <= self.layout.units(),
+            "{name:?}: units are logged that was not programmed"
+        );
         assert!(
             tail == 0
                 || self.is_sealed

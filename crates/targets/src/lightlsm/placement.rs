@@ -101,7 +101,7 @@ impl Placer {
 mod tests {
     use super::*;
     use crate::lightlsm::options::Options;
-    use ocssd_ftl::{ChunkUse, Shape};
+    use ocssd_ftl::{ChunkUse, InstanceGeometry};
     use ocssd_lightnvm::{Geometry, PuId};
 
     const GROUPS: [u32; 8] = [0, 0, 0, 0, 1, 1, 1, 1];
@@ -109,7 +109,7 @@ mod tests {
     fn world() -> (ChunkPool, Sizes) {
         let geometry = Geometry::example(2, 4, 100, 96, 4);
         let units: Vec<PuId> = (0..8).map(PuId).collect();
-        let shape = Shape::new(&geometry, &units);
+        let shape = InstanceGeometry::new(&geometry, &units);
         let sizes = Sizes::new(&geometry, &shape, &Options::default(), 800, None).expect("it fits");
         (ChunkPool::new(&shape, &GROUPS, |_| ChunkUse::Free), sizes)
     }

@@ -7,7 +7,7 @@ use super::change::Number;
 use super::flight::Purpose;
 use super::journal::run_at;
 use super::state::LightLsm;
-use crate::journal::landing;
+use crate::journal::outcome;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Append, AppendEvent, ChunkIndex, OpenChunk};
 use ocssd_lightnvm::interface::table::TableKind;
@@ -53,7 +53,7 @@ impl LightLsm {
     fn program_next(&mut self, number: Number, column: u32) -> bool {
         let depth = usize_of(self.append.depth);
         let object = self.shelf.get_mut(number);
-        let is_fill = object.kind == TableKind::Table
+        let is_padding = object.kind == TableKind::Table
             && object.is_published
             && !object.is_deleted
             && object.is_settled(&self.sizes);
@@ -63,9 +63,9 @@ impl LightLsm {
         }
         let Some(&unit) = at.waiting.front() else {
             let needs =
-                is_fill && at.open.as_ref().is_some_and(|open| open.is_holding() && open.in_flight() == 0);
-            let fill = if needs { self.fills.pop() } else { None };
-            return fill.is_some_and(|fill| self.send_unit(number, column, Err(fill)));
+                is_padding && at.open.as_ref().is_some_and(|open| open.is_holding() && open.in_flight() == 0);
+            let padding = if needs { self.paddings.pop() } else { None };
+            return padding.is_some_and(|padding| self.send_unit(number, column, Err(padding)));
         };
         if at.open.is_none() && !self.open_chunk(number, column) {
             return false;
@@ -97,13 +97,13 @@ impl LightLsm {
         true
     }
 
-    /// Writes a unit, or fill in a buffer, to the next place of a column whose chunk is open.
+    /// Writes a unit, or padding in a buffer, to the next place of a column whose chunk is open.
     fn send_unit(&mut self, number: Number, column: u32, what: Result<u64, BufId>) -> bool {
         let sectors = self.sizes.unit;
         let object = self.shelf.get_mut(number);
         let (buffer, unit) = match what {
             Ok(unit) => (object.memory[&unit], Some(unit)),
-            Err(fill) => (fill, None),
+            Err(padding) => (padding, None),
         };
         let config = self.append;
         let at = object.column(column);
@@ -132,7 +132,7 @@ impl LightLsm {
         true
     }
 
-    /// A write of a unit, or of fill, ended.
+    /// A write of a unit, or of padding, ended.
     pub(super) fn unit_done(
         &mut self,
         (number, column, what): (Number, u32, Result<u64, BufId>),
@@ -141,7 +141,7 @@ impl LightLsm {
         buffers: &mut Buffers,
     ) {
         let (status, config, unit) = (completion.status, self.append, what.ok());
-        self.fills.extend(what.err());
+        self.paddings.extend(what.err());
         self.meetings.written(self.space.shape.split_chunk(at.chunk).1, number);
         let object = self.shelf.get_mut(number);
         assert!(object.in_flight > 0, "a write of number {} ended that was not sent", number.0);
@@ -149,7 +149,7 @@ impl LightLsm {
         if let Some(unit) = unit {
             assert!(
                 object.memory.contains_key(&unit),
-                "unit {unit} of number {} landed and is lost",
+                "unit {unit} of number {} was programmed and is lost",
                 number.0
             );
             if status.is_success() {
@@ -160,7 +160,7 @@ impl LightLsm {
             }
         }
         let mut events = Vec::new();
-        let over = land(object.column(column), at, landing(status, unit), &config, &mut events);
+        let over = programmed(object.column(column), at, outcome(status, unit), &config, &mut events);
         for event in events {
             if let AppendEvent::Readable(Some(unit)) = event {
                 let buffer = object.memory.remove(&unit).expect("it was held until it can be read");
@@ -178,21 +178,22 @@ impl LightLsm {
 }
 
 /// A write to a chunk of a column is over. Gives the chunk if it takes no more and nothing to it is in flight.
-fn land(
+fn programmed(
     column: &mut super::object::Column,
     at: Append,
-    landing: ocssd_ftl::Landing<Option<u64>>,
+    outcome: ocssd_ftl::ProgramOutcome<Option<u64>>,
     config: &ocssd_ftl::AppendConfig,
     events: &mut Vec<AppendEvent<Option<u64>>>,
 ) -> Option<ChunkIndex> {
     if let Some(open) = column.open.as_mut().filter(|open| open.chunk() == at.chunk) {
-        open.land(config, at.sector, landing, events);
+        open.programmed(config, at.sector, outcome, events);
         if !open.takes_more(config) {
             column.ending.extend(column.open.take());
         }
     } else {
         let open = column.ending.iter_mut().find(|open| open.chunk() == at.chunk);
-        open.expect("a write landed in a chunk that is not open").land(config, at.sector, landing, events);
+        open.expect("a write was programmed in a chunk that is not open")
+            .programmed(config, at.sector, outcome, events);
     }
     let over = column.ending.iter().position(|open| open.is_over(config) && !open.is_holding())?;
     Some(column.ending.swap_remove(over).chunk())

@@ -12,7 +12,7 @@ pub const REQUESTS_MAX: u32 = 4096;
 
 /// A request that was taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending {
+pub struct PendingTableRequest {
     /// As the host gave it.
     pub request: TableRequest,
     /// What it is answered with if nothing fails.
@@ -22,7 +22,7 @@ pub struct Pending {
 /// All of them.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    pending: Slab<Pending>,
+    pending: Slab<PendingTableRequest>,
     replies: VecDeque<TableReply>,
 }
 
@@ -40,18 +40,18 @@ impl Requests {
 
     /// Takes a request that is answered later. There is room.
     pub fn take(&mut self, request: TableRequest, answer: TableAnswer) -> SlabKey {
-        let key = self.pending.insert(Pending { request, answer });
+        let key = self.pending.insert(PendingTableRequest { request, answer });
         key.unwrap_or_else(|_| unreachable!("room was asked for"))
     }
 
     /// A request.
-    pub fn get(&self, key: SlabKey) -> &Pending {
+    pub fn get(&self, key: SlabKey) -> &PendingTableRequest {
         self.pending.get(key)
     }
 
     /// A request is over.
     pub fn end(&mut self, key: SlabKey, status: Status) {
-        let Pending { request, answer } = self.pending.remove(key);
+        let PendingTableRequest { request, answer } = self.pending.remove(key);
         let mut reply = TableReply::success(request.tag, answer);
         if !status.is_success() {
             (reply.status, reply.answer) = (status, TableAnswer::Done);
@@ -77,8 +77,9 @@ impl Requests {
 
     /// Ends every request but reads and a shutdown with `status`.
     pub fn fail_changes(&mut self, status: Status) {
-        let is_change =
-            |pending: &Pending| !matches!(pending.request.op, TableOp::Read { .. } | TableOp::Shutdown);
+        let is_change = |pending: &PendingTableRequest| {
+            !matches!(pending.request.op, TableOp::Read { .. } | TableOp::Shutdown)
+        };
         let open = self.pending.iter().filter(|(_, pending)| is_change(pending));
         let keys: Vec<SlabKey> = open.map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.end(key, status));

@@ -54,7 +54,7 @@ impl LightLsm {
             |target: &Self| target.is_mounting && target.space.pool.free() > target.sizes.checkpoint_width;
         while self.closings < AT_ONCE_MAX && self.flight.has_room(1) && !is_enough(self) {
             let is_early = self.geometry.capabilities.early_reset;
-            if !is_early && self.fills.is_empty() {
+            if !is_early && self.paddings.is_empty() {
                 break;
             }
             let Some((chunk, from)) = self.space.next_closing() else { break };
@@ -62,7 +62,7 @@ impl LightLsm {
             if is_early {
                 self.space.closed(chunk);
             } else {
-                self.fill_up(chunk, from);
+                self.pad_chunk(chunk, from);
             }
         }
         while self.resets < AT_ONCE_MAX && self.flight.has_room(1) && !is_enough(self) {
@@ -75,27 +75,27 @@ impl LightLsm {
         any
     }
 
-    fn fill_up(&mut self, chunk: ChunkIndex, from: u32) {
+    fn pad_chunk(&mut self, chunk: ChunkIndex, from: u32) {
         assert!(!self.geometry.capabilities.early_reset, "chunk {} need not be filled", chunk.0);
         let count = self.sizes.unit - from % self.sizes.unit;
         assert!(from + count <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
-        self.stats.closed_by_fill += u64::from(count);
+        self.stats.closed_by_padding += u64::from(count);
         self.stats.programmed += u64::from(count);
         let addresses = run_at(&self.space.shape, Append { chunk, sector: from }, count);
-        let fill = self.fills.pop().expect("it was looked at");
-        let purpose = Purpose::Close { chunk, from, fill };
-        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(fill), 0);
+        let padding = self.paddings.pop().expect("it was looked at");
+        let purpose = Purpose::Close { chunk, from, padding };
+        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(padding), 0);
         self.closings += 1;
     }
 
-    /// A write of fill ended.
+    /// A write of padding ended.
     pub(super) fn close_done(
         &mut self,
-        (chunk, from, fill): (ChunkIndex, u32, BufId),
+        (chunk, from, padding): (ChunkIndex, u32, BufId),
         completion: &Completion,
     ) {
-        self.fills.push(fill);
-        assert!(self.closings > 0, "fill of chunk {} ended that was not sent", chunk.0);
+        self.paddings.push(padding);
+        assert!(self.closings > 0, "padding of chunk {} ended that was not sent", chunk.0);
         self.closings -= 1;
         let status = completion.status;
         if status.is_drive_failure() {

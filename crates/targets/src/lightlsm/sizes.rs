@@ -11,7 +11,7 @@ use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::log::ENTRY_BYTES;
-use ocssd_ftl::{Shape, TAG_BYTES};
+use ocssd_ftl::{InstanceGeometry, TAG_BYTES};
 use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::interface::table::TableLimits;
 
@@ -100,7 +100,7 @@ impl Sizes {
     /// A sentence, if the units cannot carry one.
     pub fn new(
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
         good: u32,
         kept: Option<Kept>,
@@ -134,7 +134,7 @@ impl Sizes {
         Ok(sizes)
     }
 
-    fn of(geometry: &Geometry, shape: &Shape, options: &Options, kept: Kept) -> Self {
+    fn of(geometry: &Geometry, shape: &InstanceGeometry, options: &Options, kept: Kept) -> Self {
         let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
         let units = shape.units();
         let sector = u64::from(geometry.sector_bytes);
@@ -204,7 +204,7 @@ impl Sizes {
     }
 }
 
-fn check(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+fn check(geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> Result<(), String> {
     options.check()?;
     if usize_of(geometry.oob_bytes) < TAG_BYTES {
         return Err(format!(
@@ -235,7 +235,7 @@ mod tests {
 
     fn sizes(geometry: &Geometry, options: &Options, good: u32) -> Result<Sizes, String> {
         let units: Vec<PuId> = (0..geometry.pu_count()).map(PuId).collect();
-        Sizes::new(geometry, &Shape::new(geometry, &units), options, good, None)
+        Sizes::new(geometry, &InstanceGeometry::new(geometry, &units), options, good, None)
     }
 
     #[test]

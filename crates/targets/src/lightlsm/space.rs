@@ -6,7 +6,7 @@
 
 use super::sizes::Sizes;
 use crate::journal::{Oldest, PageKind};
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex};
 use std::collections::VecDeque;
 
 /// What a chunk is for.
@@ -33,7 +33,7 @@ impl Role {
 /// The chunks.
 #[derive(Clone, Debug)]
 pub struct Space {
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     pub pool: ChunkPool,
     roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
@@ -55,7 +55,7 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes) -> Self {
+    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         Self {
             roles: vec![Role::Content; chunks],

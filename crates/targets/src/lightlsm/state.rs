@@ -64,8 +64,8 @@ pub struct LightLsm {
     pub(super) awaited: VecDeque<Awaited>,
     /// Deletions that are durable, of what is still read or written.
     pub(super) leaving: Vec<Number>,
-    /// Units of fill that are not on their way.
-    pub(super) fills: Vec<BufId>,
+    /// Units of padding that are not on their way.
+    pub(super) paddings: Vec<BufId>,
     pub(super) shutdown: Option<SlabKey>,
     pub(super) is_shut_down: bool,
     pub(super) changes: Changes,

@@ -25,10 +25,10 @@ pub struct LightLsmStats {
     pub deleted: u64,
     /// Sectors of units of content programmed.
     pub content_written: u64,
-    /// Sectors of fill behind content, so that it can be read.
+    /// Sectors of padding behind content, so that it can be read.
     pub padded: u64,
-    /// Sectors of fill that close chunks of what was deleted, because the drive resets closed chunks only.
-    pub closed_by_fill: u64,
+    /// Sectors of padding that close chunks of what was deleted, because the drive resets closed chunks only.
+    pub closed_by_padding: u64,
     /// Sectors of the log.
     pub log_written: u64,
     /// Sectors of checkpoints.
@@ -52,7 +52,7 @@ pub struct LightLsmStats {
 impl LightLsmStats {
     /// What the causes come to; equals [`LightLsmStats::programmed`].
     pub const fn causes(&self) -> u64 {
-        let content = self.content_written + self.padded + self.closed_by_fill + self.copied;
+        let content = self.content_written + self.padded + self.closed_by_padding + self.copied;
         content + self.log_written + self.checkpoint_written + self.rewritten
     }
 
@@ -77,7 +77,7 @@ impl LightLsmStats {
             count(
                 "closed_by_fill_sectors",
                 "Sectors programmed to close chunks of what was deleted.",
-                self.closed_by_fill,
+                self.closed_by_padding,
             ),
             count("log_written_sectors", "Sectors of the log programmed.", self.log_written),
             count(

@@ -66,11 +66,12 @@ impl LightLsm {
         }
         let (known, full) = (log.units_logged, log.taken / unit_bytes);
         assert!(known <= full, "log {} has {known} units logged of {full}", number.0);
-        // Units in order, as far as all of them landed.
-        let landed = (known..full).take_while(|&unit| log.layout.find(unit).is_some()).count() as u64 + known;
-        if landed > known {
+        // Units in order, as far as all of them were programmed.
+        let programmed =
+            (known..full).take_while(|&unit| log.layout.find(unit).is_some()).count() as u64 + known;
+        if programmed > known {
             let runs = log.layout.runs(known).map(|(column, run)| Change::Rows { number, column, run });
-            let mut left = landed - known;
+            let mut left = programmed - known;
             let mut changes = Vec::new();
             for change in runs {
                 let Change::Rows { column, mut run, .. } = change else { unreachable!("they are rows") };
@@ -84,7 +85,7 @@ impl LightLsm {
             }
             return self.log_units(number, &changes);
         }
-        if landed < full || log.taken < log.sync_to {
+        if programmed < full || log.taken < log.sync_to {
             return false;
         }
         self.log_bytes(number, full, buffers)

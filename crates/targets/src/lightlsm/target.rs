@@ -54,7 +54,7 @@ impl LightLsm {
             }
             Purpose::LogPage { page } => self.page_done(PageKind::Log, page, status),
             Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, status),
-            Purpose::Close { chunk, from, fill } => self.close_done((chunk, from, fill), &completion),
+            Purpose::Close { chunk, from, padding } => self.close_done((chunk, from, padding), &completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;

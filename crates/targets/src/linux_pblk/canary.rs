@@ -17,7 +17,7 @@ pub enum Canary {
     OpenLineIgnored,
     /// At mount the first place that names a block has it, not the last: replay in the wrong order.
     OldestWins,
-    /// Lines that died are reset without a barrier: erased before what superseded them is durable.
+    /// Lines that died are reset without a barrier: reset before what superseded them is durable.
     ResetWithoutBarrier,
 }
 

@@ -5,7 +5,7 @@
 use super::open_line::UnitWrite;
 use super::read::ReadPurpose;
 use crate::vector_reset::VectorReset;
-use ocssd_ftl::{BufferUnitId, LineId, Place, ResetCommand};
+use ocssd_ftl::{BufferUnitId, LineId, PhysicalAddress, ResetCommand};
 use ocssd_lightnvm::BufId;
 
 /// Commands in flight and not yet given out.
@@ -44,7 +44,7 @@ pub enum Purpose {
         /// Of which line.
         line: LineId,
         /// From where.
-        first: Place,
+        first: PhysicalAddress,
     },
     /// Chunks of a line.
     Reset {

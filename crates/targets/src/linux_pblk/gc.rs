@@ -3,15 +3,15 @@
 //! The victim is the line with the fewest valid sectors, as in Linux, but for lines that Linux could not use as they are,
 //! which go first. Whole units are read, because whose a sector is lies beside it, or in the last of its unit. A sector the
 //! media lost stays where it is, so that reading it stays an error; its line is kept. Deliberately not here: resetting lines
-//! (`erase`).
+//! (`reset`).
 
 use super::flight::Purpose;
 use super::format::{SECTOR_META_BYTES, entry_lba};
 use super::state::LinuxPblk;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::{
-    Candidate, Line, LineId, LineState, Mapped, Place, ReadPosition, RelocationRead, Relocator, StripeOrder,
-    Victim, VictimPolicy,
+    Candidate, Line, LineId, LineState, Mapped, PhysicalAddress, ReadPosition, RelocationRead, Relocator,
+    StripeOrder, Victim, VictimPolicy,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op};
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 const DRAINING_MAX: usize = 2;
 
 /// A unit of a victim that was read; with the place of its first sector.
-type GcRead = RelocationRead<Place>;
+type GcRead = RelocationRead<PhysicalAddress>;
 
 /// What became of a sector of a victim.
 enum Moved {
@@ -36,7 +36,7 @@ enum Moved {
 #[derive(Clone, Debug)]
 pub struct Gc {
     /// Lines that are being emptied.
-    relocator: Relocator<Place>,
+    relocator: Relocator<PhysicalAddress>,
     /// By whole units, as they were written.
     order: StripeOrder,
     /// Lines with sectors that cannot be moved.
@@ -154,12 +154,12 @@ impl LinuxPblk {
     }
 
     /// The next unit of a victim with a valid sector, and where to go on behind it.
-    fn next_unit(&self, victim: Victim) -> Option<(Place, ReadPosition)> {
+    fn next_unit(&self, victim: Victim) -> Option<(PhysicalAddress, ReadPosition)> {
         let mut at = victim.next;
         while let Some(piece) = self.gc.order.piece(at) {
             assert_eq!(piece.count, self.layout.unit, "a unit of line {} is read in part", victim.line.0);
             let start = self.shape.chunk_start(victim.line, piece.unit);
-            let first = Place(start.0 + u64::from(piece.sector));
+            let first = PhysicalAddress(start.0 + u64::from(piece.sector));
             at = self.gc.order.after(at, piece.count);
             if self.valid.bits(first, piece.count) != 0 {
                 return Some((first, at));
@@ -187,7 +187,7 @@ impl LinuxPblk {
         &mut self,
         buffer: BufId,
         line: LineId,
-        first: Place,
+        first: PhysicalAddress,
         completion: &Completion,
     ) {
         self.lines.end_read(line);
@@ -224,7 +224,7 @@ impl LinuxPblk {
     }
 
     fn move_sector(&mut self, read: &GcRead, buffers: &mut Buffers) -> Moved {
-        let place = Place(read.with.0 + u64::from(read.next));
+        let place = PhysicalAddress(read.with.0 + u64::from(read.next));
         if !self.valid.is_valid(place) {
             return Moved::Yes;
         }

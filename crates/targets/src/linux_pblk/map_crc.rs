@@ -3,13 +3,13 @@
 
 use super::format::{LineLayout, LineOffset};
 use super::options::Revision;
-use ocssd_ftl::{L2p, Mapped, Shape};
+use ocssd_ftl::{InstanceGeometry, L2p, Mapped};
 use ocssd_lightnvm::Geometry;
 
 /// The checksum; `None` if addresses have 32 bits or more, of which Linux makes entries of another kind.
 pub fn map_crc(
     l2p: &L2p,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &LineLayout,
     geometry: &Geometry,
     revision: Revision,
@@ -58,11 +58,13 @@ mod tests {
     fn entries_are_packed_as_linux_packs_them() {
         let geometry = Geometry::example(4, 2, 64, 64, 8);
         let units: Vec<PuId> = (0..8).map(PuId).collect();
-        let (shape, layout) =
-            (Shape::new(&geometry, &units), LineLayout::new(&geometry, &units).expect("Linux takes it"));
+        let (shape, layout) = (
+            InstanceGeometry::new(&geometry, &units),
+            LineLayout::new(&geometry, &units).expect("Linux takes it"),
+        );
         let mut l2p = L2p::new(2, shape.places(), 0);
         // Line 5, unit 3 of the lease (channel 1, its unit 1), sector 9.
-        let place = ocssd_ftl::Place(shape.chunk_start(LineId(5), UnitIndex(3)).0 + 9);
+        let place = ocssd_ftl::PhysicalAddress(shape.chunk_start(LineId(5), UnitIndex(3)).0 + 9);
         l2p.set(1, Mapped::Media(place));
         let sum = |entry: u32| {
             let bytes: Vec<u8> = [u32::MAX, entry].iter().flat_map(|entry| entry.to_le_bytes()).collect();

@@ -4,13 +4,12 @@
 //! Linux 4.12 to 5.14 had pblk; its format is in `docs/pblk-format.md`. Whether Linux removed the instance or lost its power,
 //! every block reads as Linux would read it after its next mount. Blocks are sectors. Each procedure is a file of its own:
 //! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`programmed`), garbage
-//! collection (`gc`), resets (`erase`), shutdown, what a failure of the drive ends (`stop`). The format is in
+//! collection (`gc`), resets (`reset`), shutdown, what a failure of the drive ends (`stop`). The format is in
 //! `format`, the mount in `mount`, map, buffer and lines are the FTL's parts. Deliberately not here: streams, limiters and
 //! checkpoints, which the format has no place for.
 
 mod canary;
 mod describe;
-mod erase;
 mod flight;
 mod flush;
 pub mod format;
@@ -22,6 +21,7 @@ mod options;
 mod programmed;
 mod read;
 mod requests;
+mod reset;
 mod retry;
 mod shutdown;
 mod size;
@@ -65,7 +65,7 @@ impl LinuxPblk {
             any |= self.collect(buffers);
             any |= self.admit(buffers);
             any |= self.flush();
-            any |= self.erase(buffers);
+            any |= self.reset(buffers);
             any |= self.shut_down();
             any |= self.write_out(buffers);
             self.work_due |= any;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// What a unit of a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum LineContent {
     /// The start metadata.
     Smeta,
     /// Data, or padding in its place.
@@ -21,14 +21,14 @@ pub enum Piece {
     /// So many units of the end metadata are before this one.
     Emeta(u32),
     /// Nothing: the line could not be begun, and its first chunk is filled, because an open chunk cannot be reset.
-    Fill,
+    Padding,
 }
 
 /// A write to give out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitWrite {
     /// What.
-    pub piece: Piece,
+    pub piece: LineContent,
     /// Where in the line.
     pub offset: LineOffset,
 }
@@ -67,7 +67,7 @@ pub struct OpenLine {
 }
 
 impl OpenLine {
-    /// A line of erased chunks with these parts, after `prev_id`.
+    /// A line of reset chunks with these parts, after `prev_id`.
     #[must_use]
     pub fn new(
         line: LineId,
@@ -76,10 +76,10 @@ impl OpenLine {
         parts: LineParts,
         mw_cunits: u32,
     ) -> Self {
-        let start = std::iter::once(UnitWrite { piece: Piece::Smeta, offset: parts.smeta });
-        let data = parts.data_units(layout).map(|offset| UnitWrite { piece: Piece::Data, offset });
+        let start = std::iter::once(UnitWrite { piece: LineContent::Smeta, offset: parts.smeta });
+        let data = parts.data_units(layout).map(|offset| UnitWrite { piece: LineContent::Data, offset });
         let end = (0..).zip(parts.emeta_units(layout));
-        let end = end.map(|(index, offset)| UnitWrite { piece: Piece::Emeta(index), offset });
+        let end = end.map(|(index, offset)| UnitWrite { piece: LineContent::Emeta(index), offset });
         let units: Vec<UnitWrite> = start.chain(data).chain(end).collect();
         assert!(units.len() > 2, "line {} has no room for data", line.0);
         let mut emeta = vec![0; layout.emeta_bytes()];
@@ -193,7 +193,7 @@ impl OpenLine {
         let (position, _) = self.layout.split(write.offset);
         let column = &self.columns[usize_of(position.0)];
         assert!(!column.has_ended, "a chunk of line {} that takes no more is written", self.line.0);
-        let may_go = self.is_started || write.piece == Piece::Smeta;
+        let may_go = self.is_started || write.piece == LineContent::Smeta;
         assert!(may_go || self.in_flight > 0, "line {} stands still", self.line.0);
         (may_go && !column.is_busy).then_some(write)
     }
@@ -204,7 +204,7 @@ impl OpenLine {
         let list = lba_list_mut(&self.layout, &mut self.emeta);
         for (place, lba) in list[usize_of(write.offset.0)..].iter_mut().zip(lbas) {
             let Some(lba) = lba else { continue };
-            assert_eq!(write.piece, Piece::Data, "only data have addresses");
+            assert_eq!(write.piece, LineContent::Data, "only data have addresses");
             *place = lba.to_le_bytes();
             self.named += 1;
         }
@@ -234,7 +234,7 @@ impl OpenLine {
         buffer_unit: Option<BufferUnitId>,
         readable: impl FnMut(BufferUnitId),
     ) {
-        self.is_started |= write.piece == Piece::Smeta;
+        self.is_started |= write.piece == LineContent::Smeta;
         let (_, sector) = self.layout.split(write.offset);
         let end = sector + self.layout.unit;
         let column = self.column(write.offset);
@@ -250,19 +250,19 @@ impl OpenLine {
     pub fn failed(&mut self, write: UnitWrite, closed: bool, readable: impl FnMut(BufferUnitId)) {
         self.is_damaged = true;
         let range = usize_of(write.offset.0)..usize_of(write.offset.0 + self.layout.unit);
-        if write.piece == Piece::Data {
+        if write.piece == LineContent::Data {
             for place in &mut lba_list_mut(&self.layout, &mut self.emeta)[range] {
                 self.named -= u64::from(*place != [0xFF; 8]);
                 *place = [0xFF; 8];
             }
         }
         self.column(write.offset).has_ended |= closed;
-        if write.piece == Piece::Smeta {
+        if write.piece == LineContent::Smeta {
             assert_eq!(self.next, 1, "line {} was written on before it was begun", self.line.0);
             let (first, _) = self.layout.split(self.parts.smeta);
             let layout = &self.layout;
             self.units.retain(|unit| layout.split(unit.offset).0 == first);
-            self.units.iter_mut().for_each(|unit| unit.piece = Piece::Fill);
+            self.units.iter_mut().for_each(|unit| unit.piece = LineContent::Padding);
             self.is_started = true;
         }
         self.programmed(write, readable);
@@ -344,7 +344,7 @@ mod tests {
     fn the_start_goes_alone_and_a_busy_unit_holds_up_the_rest() {
         let mut open = open(0);
         let start = issue(&mut open, &[]);
-        assert_eq!((start.piece, open.next()), (Piece::Smeta, None), "nothing goes beside it");
+        assert_eq!((start.piece, open.next()), (LineContent::Smeta, None), "nothing goes beside it");
         open.acknowledged(start, None, |_| ());
         let first = issue(&mut open, &[1, 2]);
         let second = issue(&mut open, &[3]);
@@ -366,7 +366,7 @@ mod tests {
             let Some(write) = open.next() else { break };
             open.issued(write, std::iter::empty());
             written.push(write.offset.0);
-            let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(buffer_unit));
+            let buffer_unit = (write.piece == LineContent::Data).then_some(BufferUnitId(buffer_unit));
             open.acknowledged(write, buffer_unit, |buffer_unit| readable.push(buffer_unit.0));
             open.check();
         }
@@ -404,7 +404,7 @@ mod tests {
             open.failed(start, closed, |_| ());
             let mut fill = 0;
             while let Some(write) = open.next() {
-                assert_eq!((write.piece, open.place(write.offset).0), (Piece::Fill, UnitIndex(0)));
+                assert_eq!((write.piece, open.place(write.offset).0), (LineContent::Padding, UnitIndex(0)));
                 open.issued(write, std::iter::empty());
                 open.acknowledged(write, None, |_| ());
                 fill += 1;

@@ -5,9 +5,9 @@
 //! padding, and who waits for it waits for the newer version. Deliberately not here: which command ended.
 
 use super::flight::Carried;
-use super::open_line::{Piece, UnitWrite};
+use super::open_line::{LineContent, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
-use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, Place, Slot};
+use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, PhysicalAddress, Slot};
 use ocssd_lightnvm::{Completion, Status};
 
 impl LinuxPblk {
@@ -21,7 +21,7 @@ impl LinuxPblk {
             }
             Carried::BufferUnit(buffer_unit) if is_sound => {
                 self.write_buffer.written(buffer_unit);
-                self.settle(buffer_unit);
+                self.commit_mapping(buffer_unit);
                 Some(buffer_unit)
             }
             Carried::BufferUnit(buffer_unit) => {
@@ -33,7 +33,7 @@ impl LinuxPblk {
         let line = open.as_mut().expect("a write went to the open line");
         if is_sound {
             line.acknowledged(write, buffer_unit, |buffer_unit| write_buffer.readable(buffer_unit));
-            if write.piece == Piece::Smeta {
+            if write.piece == LineContent::Smeta {
                 self.lines.head_written(line.line());
             }
         } else if completion.status.is_drive_failure() {
@@ -77,19 +77,19 @@ impl LinuxPblk {
     }
 
     /// The sectors of a buffer unit are on media: they take the place of the versions before them.
-    fn settle(&mut self, buffer_unit: BufferUnitId) {
+    fn commit_mapping(&mut self, buffer_unit: BufferUnitId) {
         let first = self.write_buffer.first_slot(buffer_unit).0;
         let start = self.write_buffer.place(buffer_unit);
-        assert!(start.0 < self.shape.places(), "a buffer unit landed beyond the instance");
+        assert!(start.0 < self.shape.places(), "a buffer unit was programmed beyond the instance");
         for offset in 0..self.write_buffer.filled(buffer_unit) {
             let slot = Slot(first + offset);
             if self.write_buffer.entry(slot).tag.kind == Kind::Data {
-                self.settle_block(slot, Place(start.0 + u64::from(offset)));
+                self.commit_block(slot, PhysicalAddress(start.0 + u64::from(offset)));
             }
         }
     }
 
-    fn settle_block(&mut self, slot: Slot, place: Place) {
+    fn commit_block(&mut self, slot: Slot, place: PhysicalAddress) {
         let Entry { tag, is_newest, .. } = *self.write_buffer.entry(slot);
         let older = if is_newest {
             self.write_buffer.entry_mut(slot).previous.take()
@@ -106,7 +106,7 @@ impl LinuxPblk {
             holder.previous_sequence = tag.sequence;
             holder.previous.replace(place)
         };
-        assert!(older != Some(place), "block {} lands where it is already", tag.block);
+        assert!(older != Some(place), "block {} is programmed where it is already", tag.block);
         self.valid.set(place);
         if let Some(older) = older {
             self.invalidate(older);
@@ -114,7 +114,7 @@ impl LinuxPblk {
     }
 
     /// A place no longer holds the newest durable version of anything.
-    fn invalidate(&mut self, place: Place) {
+    fn invalidate(&mut self, place: PhysicalAddress) {
         let line = self.valid.clear(place, self.sequence.0);
         if self.valid.count(line) == 0 {
             self.reclaimer.suspect(line);

@@ -14,8 +14,8 @@ use super::stats::LinuxPblkStats;
 use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{
-    BufferUnitId, EmptyLine, FlushQueue, L2p, LineId, LineState, Lines, Reclaimer, Release, Sequence, Shape,
-    StripeOrder, UnitIndex, ValidMap, WriteBuffer,
+    BufferUnitId, EmptyLine, FlushQueue, InstanceGeometry, L2p, LineId, LineState, Lines, Reclaimer, Release,
+    Sequence, StripeOrder, UnitIndex, ValidMap, WriteBuffer,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
@@ -25,7 +25,7 @@ const OWN_BUFFERS_MAX: u32 = 32;
 /// Units read at a time by garbage collection (chosen: half of what keeps a large drive busy; users keep the rest so).
 const COLLECT_BUFFERS_MAX: u32 = 32;
 /// Buffer units kept for garbage collection (chosen: one is filled while one is written).
-const FRAMES_KEPT: u32 = 2;
+const BUFFER_UNITS_KEPT: u32 = 2;
 /// Free lines that are kept, but for what the buffer holds: Linux takes two when it mounts an instance, one to write and the
 /// next, and garbage collection needs one.
 const LINES_KEPT_MIN: u32 = 3;
@@ -33,7 +33,7 @@ const LINES_KEPT_MIN: u32 = 3;
 /// The target.
 #[derive(Clone, Debug)]
 pub struct LinuxPblk {
-    pub(super) shape: Shape,
+    pub(super) shape: InstanceGeometry,
     pub(super) layout: LineLayout,
     pub(super) block_bytes: u32,
     pub(super) mw_cunits: u32,
@@ -131,14 +131,14 @@ pub(super) struct Found {
 /// Buffer units of the write buffer: what MW_CUNITS hides, a unit in flight to every parallel unit, and as much to be filled.
 pub(super) fn buffer_unit_count(geometry: &Geometry, layout: &LineLayout) -> u32 {
     let hidden = geometry.mw_cunits.div_ceil(layout.unit);
-    layout.units() * (hidden + 2) + FRAMES_KEPT
+    layout.units() * (hidden + 2) + BUFFER_UNITS_KEPT
 }
 
 impl LinuxPblk {
     /// An instance whose map is known.
     pub(super) fn new(
         geometry: &Geometry,
-        shape: Shape,
+        shape: InstanceGeometry,
         layout: LineLayout,
         packed: bool,
         found: Found,
@@ -195,7 +195,7 @@ impl LinuxPblk {
             has_written: found.has_written,
             work_due: true,
             reads_in_flight: 0,
-            buffer_units_kept: usize_of(FRAMES_KEPT),
+            buffer_units_kept: usize_of(BUFFER_UNITS_KEPT),
             lines_kept,
             lines_low: lines_kept + 2,
             own,

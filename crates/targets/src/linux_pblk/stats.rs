@@ -37,7 +37,7 @@ pub struct LinuxPblkStats {
     /// Units the media did not take.
     pub write_failed: u64,
     /// Chunks that could not be reset.
-    pub erase_failed: u64,
+    pub reset_failed: u64,
     /// Sectors garbage collection could not read.
     pub read_failed_gc: u64,
     /// Lines opened.
@@ -45,7 +45,7 @@ pub struct LinuxPblkStats {
     /// Lines emptied.
     pub lines_collected: u64,
     /// Lines reset.
-    pub lines_erased: u64,
+    pub lines_reset: u64,
 }
 
 impl LinuxPblkStats {
@@ -74,10 +74,10 @@ impl LinuxPblkStats {
             count("buffer_waits", "times a write waited for the buffer", self.waits_for_buffer),
             count("units_written", "units written, metadata and padding among them", self.units_written),
             count("failed_units", "units the media did not take", self.write_failed),
-            count("failed_resets", "chunks that could not be reset", self.erase_failed),
+            count("failed_resets", "chunks that could not be reset", self.reset_failed),
             count("lines_opened", "lines opened", self.lines_opened),
             count("lines_collected", "lines emptied by garbage collection", self.lines_collected),
-            count("lines_erased", "lines reset", self.lines_erased),
+            count("lines_erased", "lines reset", self.lines_reset),
             count("life_user_sectors", "sectors written for users since the instance was made", user),
             count("life_gc_sectors", "sectors garbage collection wrote since the instance was made", gc),
             count("life_padding_sectors", "sectors of padding since the instance was made", pad),

@@ -6,7 +6,7 @@
 
 use super::state::LinuxPblk;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, PhysicalAddress, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::BlockOp;
 
@@ -120,7 +120,7 @@ impl LinuxPblk {
     }
 
     /// Takes a sector of a victim into the buffer, copied by `copy`; false if there is no room.
-    pub(super) fn put_moved(&mut self, block: u64, place: Place, copy: impl FnOnce(Slot)) -> bool {
+    pub(super) fn put_moved(&mut self, block: u64, place: PhysicalAddress, copy: impl FnOnce(Slot)) -> bool {
         assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
         let Some(buffer_unit) = self.filling_buffer_unit(0) else { return false };
         let slot = self.next_slot(buffer_unit);
@@ -135,7 +135,7 @@ impl LinuxPblk {
             previous,
             previous_sequence: self.sequence,
             from_gc: true,
-            is_sealed: false,
+            is_tag_encoded: false,
             is_newest: true,
         };
         self.write_buffer.push(buffer_unit, entry, false);
@@ -144,7 +144,7 @@ impl LinuxPblk {
     }
 
     /// Maps a block to a slot; the newest durable version of it, out of the hands of whoever held it.
-    fn supersede(&mut self, block: u64, slot: Slot) -> (Option<Place>, Sequence) {
+    fn supersede(&mut self, block: u64, slot: Slot) -> (Option<PhysicalAddress>, Sequence) {
         let before = Sequence(self.sequence.0.saturating_sub(1));
         match self.l2p.set(block, Mapped::Buffer(slot)) {
             Mapped::Nowhere => (None, before),
@@ -188,7 +188,7 @@ impl LinuxPblk {
 }
 
 /// A slot is given to another: the map points to media for what was in it.
-fn evict(l2p: &mut ocssd_ftl::L2p, slot: Slot, entry: &Entry, place: Place) {
+fn evict(l2p: &mut ocssd_ftl::L2p, slot: Slot, entry: &Entry, place: PhysicalAddress) {
     if entry.is_newest {
         assert_eq!(entry.tag.kind, Kind::Data, "the map names what is no block");
         let moved = l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));

@@ -10,11 +10,11 @@ use super::format::{
     EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SEQUENCE_MAX, SMETA_VERSION_MINOR,
     Smeta, put_entries,
 };
-use super::open_line::{OpenLine, Piece, UnitWrite};
+use super::open_line::{LineContent, OpenLine, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
 use super::write::STREAM;
 use ocssd_base::usize_of;
-use ocssd_ftl::{BufferUnitId, Kind, LineState, Place};
+use ocssd_ftl::{BufferUnitId, Kind, LineState, PhysicalAddress};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
 impl LinuxPblk {
@@ -33,10 +33,10 @@ impl LinuxPblk {
         }
         let open = self.open.as_ref().expect("a line was opened");
         let Some(write) = open.next() else { return false };
-        if matches!(write.piece, Piece::Emeta(_)) && !self.may_end() {
+        if matches!(write.piece, LineContent::Emeta(_)) && !self.may_end() {
             return false;
         }
-        if write.piece == Piece::Data {
+        if write.piece == LineContent::Data {
             if let Some(buffer_unit) = self.ready.pop_front() {
                 self.write_buffer_unit(buffer_unit, write, buffers);
                 return true;
@@ -90,7 +90,7 @@ impl LinuxPblk {
             return false;
         }
         let Some(line) = self.lines.take_free() else { return false };
-        if self.lines.get(line).state != (LineState::Free { erased: true }) {
+        if self.lines.get(line).state != (LineState::Free { was_reset: true }) {
             self.to_open = Some(line);
             self.reclaimer.reset_soon(line);
             self.work_due = true;
@@ -137,7 +137,7 @@ impl LinuxPblk {
             "buffer unit {} is written beyond its chunk",
             buffer_unit.0
         );
-        self.write_buffer.programming(buffer_unit, Place(start.0 + u64::from(sector)));
+        self.write_buffer.programming(buffer_unit, PhysicalAddress(start.0 + u64::from(sector)));
         self.send(write, Carried::BufferUnit(buffer_unit), lbas.into_iter());
     }
 
@@ -148,8 +148,8 @@ impl LinuxPblk {
         buffers.whole_mut(buffer, 0, unit).fill(0);
         name_sectors(buffers, (buffer, 0), unit, self.packed, &[]);
         match write.piece {
-            Piece::Smeta => self.smeta().encode(&self.layout, buffers.whole_mut(buffer, 0, unit)),
-            Piece::Emeta(index) => {
+            LineContent::Smeta => self.smeta().encode(&self.layout, buffers.whole_mut(buffer, 0, unit)),
+            LineContent::Emeta(index) => {
                 if self.end == LineEnd::Due {
                     self.complete_emeta();
                 }
@@ -158,8 +158,8 @@ impl LinuxPblk {
                 let part = &open.emeta()[usize_of(index) * bytes..][..bytes];
                 buffers.whole_mut(buffer, 0, unit).copy_from_slice(part);
             }
-            Piece::Data => self.stats.counters.pad += u64::from(self.data_of_unit()),
-            Piece::Fill => {}
+            LineContent::Data => self.stats.counters.pad += u64::from(self.data_of_unit()),
+            LineContent::Padding => {}
         }
     }
 

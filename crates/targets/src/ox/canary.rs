@@ -11,7 +11,8 @@ use crate::planted::planted_in;
 pub enum Canary {
     /// A request is answered when its data are on media, though its commit is not: acknowledged before it is durable.
     AnsweredBeforeCommit,
-    /// Every frame that lands commits its part of a transaction: a request larger than a write unit is torn (defect 2).
+    /// Every buffer unit that is programmed commits its part of a transaction: a request larger than a write unit is torn (defect
+    /// 2).
     CommitByPart,
     /// A move of garbage collection is applied at mount whatever was written meanwhile: no expected old address (defect 5).
     MovesStale,
@@ -20,10 +21,10 @@ pub enum Canary {
     ResetBeforeDurable,
     /// The log is truncated to where the new checkpoint starts when that begins, not when it is whole (defect 1).
     TruncatedTooEarly,
-    /// Every block of a transaction over several requests is committed for itself once it landed (defect 2): the transaction is
-    /// seen before its commit, and torn.
+    /// Every block of a transaction over several requests is committed for itself once it was programmed (defect 2): the
+    /// transaction is seen before its commit, and torn.
     TransactionByPart,
-    /// A transaction over several requests that gives way for want of chunks leaves what had landed of it.
+    /// A transaction over several requests that gives way for want of chunks leaves what had been programmed of it.
     GivesWayInPart,
     /// A mount goes on without pages of the log that the media lost, and tells nobody.
     LossUnnoticed,
@@ -33,7 +34,7 @@ pub enum Canary {
     PageLeftOut,
     /// A page of the map that the media lost reads as if its blocks had never been written.
     LostPageAsZeroes,
-    /// What a page of the map leaves is let go of when it landed elsewhere, before the log says so.
+    /// What a page of the map leaves is let go of when it was programmed elsewhere, before the log says so.
     PageFreedEarly,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A group in which garbage is collected is marked, and users' new writes avoid it (CIDR 2020 section 3.2): with one marked
 //! group of N, 1 - 1/N of all I/O meets none of it. A copy is a transaction of its own, true only where the block still is
-//! where it was copied from. A frame of copies goes out full; in part only if the chunks it empties give more than is
+//! where it was copied from. A buffer unit of copies goes out full; in part only if the chunks it empties give more than is
 //! filled. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), how reads are tried again (`retry`).
 
 use super::flight::Purpose;
@@ -15,7 +15,9 @@ use super::store::Store;
 use super::write_buffer::StreamIndex;
 use crate::read_again::Failed;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place, Shape, VictimPolicy};
+use ocssd_ftl::{
+    Append, Candidate, ChunkIndex, ChunkUse, InstanceGeometry, LineId, PhysicalAddress, VictimPolicy,
+};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
 /// Reads of victims in flight for each unit of a group that is marked (chosen: two keep a unit busy).
@@ -32,7 +34,7 @@ struct Victim {
     chunk: ChunkIndex,
     group: u32,
     /// The next place to look at.
-    next: Place,
+    next: PhysicalAddress,
     /// Nothing behind `next` is valid.
     is_read: bool,
     reads: u32,
@@ -43,14 +45,14 @@ struct Victim {
 struct Copies {
     /// The group they go to: the chunk's own, but where that has no room.
     to: u32,
-    /// Of these, how many did not land.
+    /// Of these, how many were not programmed.
     on_their_way: u32,
 }
 
 /// A read of a victim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
-    pub first: Place,
+    pub first: PhysicalAddress,
     pub count: u32,
     pub buffer: BufId,
 }
@@ -76,7 +78,7 @@ impl Collector {
     /// Nothing to do; buffers for reads of `unit` sectors are taken now.
     pub fn new(
         unit: u32,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         groups: u32,
         options: &Options,
         take: &mut dyn FnMut(u32) -> BufId,
@@ -132,10 +134,10 @@ impl<S: Store> Ox<S> {
         let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
         let victims = &self.collector.victims;
         let copies = &self.data_points[1..=usize_of(self.space.pool.groups())];
-        let has_landed = copies.iter().all(|point| point.in_flight() == 0);
+        let has_programmed = copies.iter().all(|point| point.in_flight() == 0);
         !victims.is_empty()
             && victims.iter().all(is_copied)
-            && has_landed
+            && has_programmed
             && self.logged.iter().any(|logged| !logged.is_applied())
     }
 
@@ -323,7 +325,7 @@ impl<S: Store> Ox<S> {
         self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
     }
 
-    /// Reads the next valid sectors of victims, as far as there are buffers and frames.
+    /// Reads the next valid sectors of victims, as far as there are buffers and buffer units.
     fn read_victims(&mut self) -> bool {
         let mut any = false;
         for index in 0..self.collector.victims.len() {
@@ -336,17 +338,18 @@ impl<S: Store> Ox<S> {
 
     fn read_victim(&mut self, index: usize) -> bool {
         let Victim { chunk, next, is_read, .. } = self.collector.victims[index];
-        // Each read fills what is left of a frame and begins as many others at most.
-        let needed = S::FRAMES_PER_READ * (self.collector.reads.len() + 1);
-        let has_frames = self.buffer.free(StreamIndex::of_group(0)) >= needed;
-        if is_read || self.collector.spare.is_empty() || !has_frames || self.refuses_changes().is_some() {
+        // Each read fills what is left of a buffer unit and begins as many others at most.
+        let needed = S::BUFFER_UNITS_PER_READ * (self.collector.reads.len() + 1);
+        let has_buffer_units = self.buffer.free(StreamIndex::of_group(0)) >= needed;
+        if is_read || self.collector.spare.is_empty() || !has_buffer_units || self.refuses_changes().is_some()
+        {
             return false;
         }
         let Some((first, count)) = S::next_run(self, chunk, next, self.sizes.unit) else {
             self.collector.victims[index].is_read = true;
             return true;
         };
-        let end = Place(first.0 + u64::from(count));
+        let end = PhysicalAddress(first.0 + u64::from(count));
         let chunk_end = self.space.shape.first_place(chunk).0 + u64::from(self.sizes.chunk);
         assert!(count > 0 && end.0 <= chunk_end, "a victim is read beyond its end");
         let victim = &mut self.collector.victims[index];
@@ -387,7 +390,7 @@ impl<S: Store> Ox<S> {
         self.retry(Whose::Victim { read }, Failed::new(bad, status), buffers);
     }
 
-    /// What was read of a victim, `lost` sectors excepted, goes to frames.
+    /// What was read of a victim, `lost` sectors excepted, goes to buffer units.
     pub(crate) fn copied(&mut self, read: SlabKey, lost: u64, buffers: &mut Buffers) {
         let Read { first, count, buffer } = self.collector.reads.remove(read);
         assert!(count == 64 || lost >> count == 0, "sectors beyond a read were lost");
@@ -404,7 +407,7 @@ impl<S: Store> Ox<S> {
         self.work_due = true;
     }
 
-    /// Frames of copies that nothing is about to fill go out as they are, where that pays.
+    /// Buffer units of copies that nothing is about to fill go out as they are, where that pays.
     fn close_copies(&mut self) -> bool {
         let mut any = false;
         for group in 0..self.space.pool.groups() {
@@ -439,13 +442,13 @@ impl<S: Store> Ox<S> {
         StreamIndex::of_group(self.collector.copies[chunk.index()].to)
     }
 
-    /// Something of a victim goes to a frame: the chunk is held until the copy is true, or given up.
+    /// Something of a victim goes to a buffer unit: the chunk is held until the copy is true, or given up.
     pub(crate) fn copy_begun(&mut self, chunk: ChunkIndex) {
         self.space.hold(chunk);
         self.collector.copies[chunk.index()].on_their_way += 1;
     }
 
-    /// A copy of something in a chunk landed, or was given up.
+    /// A copy of something in a chunk was programmed, or was given up.
     pub(crate) fn copy_ended(&mut self, chunk: ChunkIndex) {
         let copies = &mut self.collector.copies[chunk.index()];
         assert!(copies.on_their_way > 0, "a copy from chunk {} ended twice", chunk.0);

@@ -1,4 +1,4 @@
-//! Transactions: gathered while their data land, logged in order, true once the log has them on media, in the same order.
+//! Transactions: gathered while their data are programmed, logged in order, true once the log has them on media, in the same order.
 //!
 //! What a transaction changes, changes when it is durable, so that nobody reads what a power cut can take; or when it is
 //! logged, if the store wants that. Moves of garbage collection go through the same queue. Deliberately not here: pages of the

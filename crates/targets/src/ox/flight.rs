@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: the queue to the device (`crate::flight`).
 
-use super::write_buffer::FrameId;
+use super::write_buffer::BufferUnitId;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
 
@@ -13,8 +13,8 @@ pub enum Purpose<R> {
     Own(R),
     /// A sector that is read again.
     Retry { number: SlabKey },
-    /// A frame of data.
-    Frame { frame: FrameId, at: Append },
+    /// A buffer unit of data.
+    BufferUnit { buffer_unit: BufferUnitId, at: Append },
     /// A page of the log.
     LogPage { page: SlabKey },
     /// A page of a checkpoint.

@@ -1,11 +1,11 @@
 //! When a page of the log goes out that is not full: transactions that are about to be ready share it.
 //!
-//! A transaction that is logged while frames of users are on their way waits for those frames: what they carry is logged in the
-//! same page, and its writers and this one's go on together from then on. So a page waits for one write of data at most, and
-//! writers at depth 64 fill one page where each frame that landed had one of its own. Transactions that are large beside a page
-//! wait for nobody. Deliberately not here: who else waits for a page (`pages`).
+//! A transaction that is logged while buffer units of users are on their way waits for those buffer units: what they carry is
+//! logged in the same page, and its writers and this one's go on together from then on. So a page waits for one write of data at
+//! most, and writers at depth 64 fill one page where each buffer unit that was programmed had one of its own. Transactions that
+//! are large beside a page wait for nobody. Deliberately not here: who else waits for a page (`pages`).
 
-use super::write_buffer::FrameId;
+use super::write_buffer::BufferUnitId;
 use ocssd_base::usize_of;
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 /// written then).
 const DATA_PER_PAGE: u64 = 8;
 
-/// The frames of users on their way, and which of them the page that is being filled waits for.
+/// The buffer units of users on their way, and which of them the page that is being filled waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupCommit {
     /// Sectors that a page of the log takes on media.
     page_sectors: u64,
-    /// Frames given out so far: the number of the next.
+    /// Buffer units given out so far: the number of the next.
     next: u64,
-    /// By frame: its number.
+    /// By buffer unit: its number.
     numbers: Vec<u64>,
     flying: BTreeSet<u64>,
-    /// The page waits for frames before this one.
+    /// The page waits for buffer units before this one.
     until: u64,
     /// Sectors of data that wait for the page.
     waiting: u64,
@@ -31,13 +31,13 @@ pub(crate) struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Nothing is on its way; there are so many frames.
-    pub fn new(page_sectors: u32, frames: u32) -> Self {
+    /// Nothing is on its way; there are so many buffer units.
+    pub fn new(page_sectors: u32, buffer_units: u32) -> Self {
         assert!(page_sectors > 0, "pages of nothing");
         Self {
             page_sectors: u64::from(page_sectors),
             next: 0,
-            numbers: vec![0; usize_of(frames)],
+            numbers: vec![0; usize_of(buffer_units)],
             flying: BTreeSet::new(),
             until: 0,
             waiting: 0,
@@ -45,17 +45,17 @@ impl GroupCommit {
         }
     }
 
-    /// A frame of users goes to media.
-    pub fn frame_given_out(&mut self, frame: FrameId) {
-        self.numbers[usize_of(frame.0)] = self.next;
-        assert!(self.flying.insert(self.next), "{frame:?} is given out twice");
+    /// A buffer unit of users goes to media.
+    pub fn buffer_unit_given_out(&mut self, buffer_unit: BufferUnitId) {
+        self.numbers[usize_of(buffer_unit.0)] = self.next;
+        assert!(self.flying.insert(self.next), "{buffer_unit:?} is given out twice");
         self.next += 1;
     }
 
-    /// A frame of users landed, or failed.
-    pub fn frame_ended(&mut self, frame: FrameId) {
-        let was_flying = self.flying.remove(&self.numbers[usize_of(frame.0)]);
-        assert!(was_flying, "{frame:?} ended and was not given out");
+    /// A buffer unit of users was programmed, or failed.
+    pub fn buffer_unit_ended(&mut self, buffer_unit: BufferUnitId) {
+        let was_flying = self.flying.remove(&self.numbers[usize_of(buffer_unit.0)]);
+        assert!(was_flying, "{buffer_unit:?} ended and was not given out");
     }
 
     /// A transaction of so many sectors waits for the page that is being filled.
@@ -71,9 +71,9 @@ impl GroupCommit {
         (self.is_begun, self.waiting) = (false, 0);
     }
 
-    /// True while the page that is being filled waits for frames.
+    /// True while the page that is being filled waits for buffer units.
     pub fn is_waiting(&self) -> bool {
-        assert!(self.until <= self.next, "a page waits for frames to come");
+        assert!(self.until <= self.next, "a page waits for buffer units to come");
         let is_small = self.waiting < DATA_PER_PAGE * self.page_sectors;
         self.is_begun && is_small && self.flying.first().is_some_and(|&first| first < self.until)
     }
@@ -84,21 +84,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_waits_for_the_frames_that_were_on_their_way_and_no_others() {
+    fn a_page_waits_for_the_buffer_units_that_were_on_their_way_and_no_others() {
         let mut group = GroupCommit::new(4, 8);
         group.logged(1);
         assert!(!group.is_waiting(), "nothing is on its way");
         group.page_given_out();
-        group.frame_given_out(FrameId(3));
-        group.frame_given_out(FrameId(5));
+        group.buffer_unit_given_out(BufferUnitId(3));
+        group.buffer_unit_given_out(BufferUnitId(5));
         assert!(!group.is_waiting(), "nobody waits");
-        group.frame_ended(FrameId(3));
+        group.buffer_unit_ended(BufferUnitId(3));
         group.logged(1);
-        group.frame_given_out(FrameId(3));
-        assert!(group.is_waiting(), "frame 5 brings more");
+        group.buffer_unit_given_out(BufferUnitId(3));
+        assert!(group.is_waiting(), "buffer unit 5 brings more");
         group.logged(1);
-        group.frame_ended(FrameId(5));
-        assert!(!group.is_waiting(), "frame 3 was given out later");
+        group.buffer_unit_ended(BufferUnitId(5));
+        assert!(!group.is_waiting(), "buffer unit 3 was given out later");
         group.page_given_out();
         group.logged(31);
         assert!(group.is_waiting());
@@ -107,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_failed_and_goes_out_again_is_another() {
+    fn a_buffer_unit_that_failed_and_goes_out_again_is_another() {
         let mut group = GroupCommit::new(1, 1);
-        group.frame_given_out(FrameId(0));
+        group.buffer_unit_given_out(BufferUnitId(0));
         group.logged(1);
-        group.frame_ended(FrameId(0));
-        group.frame_given_out(FrameId(0));
+        group.buffer_unit_ended(BufferUnitId(0));
+        group.buffer_unit_given_out(BufferUnitId(0));
         assert!(!group.is_waiting());
-        group.frame_ended(FrameId(0));
+        group.buffer_unit_ended(BufferUnitId(0));
     }
 }

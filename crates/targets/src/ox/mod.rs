@@ -1,8 +1,8 @@
-//! The machines that OX's FTLs have in common: frames of data, a write-ahead log with group commit, checkpoints, space, garbage
-//! collection in marked groups, resets, and the mount that puts all of it together again.
+//! The machines that OX's FTLs have in common: buffer units of data, a write-ahead log with group commit, checkpoints, space,
+//! garbage collection in marked groups, resets, and the mount that puts all of it together again.
 //!
 //! [`Ox`] is an FTL made of them; what it maps, and which requests it takes, a [`Store`] says (`ox_block`: blocks of a sector;
-//! `eleos`: pages of any length). Each procedure is a file: frames (`write_buffer`, `program`), transactions (`commit`,
+//! `eleos`: pages of any length). Each procedure is a file: buffer units (`write_buffer`, `program`), transactions (`commit`,
 //! `group_commit`, `pages`), `checkpoint`, garbage collection (`collect`, `retry`), resets (`reset`, of what `space` says is dead),
 //! ends (`stop`), `mount`; `state` owns the parts. Deliberately not here: maps, requests, what entries of the log mean.
 

@@ -1,21 +1,21 @@
-//! Frames go to media: a place for each, force unit access, and what becomes of it.
+//! Buffer units go to media: a place for each, force unit access, and what becomes of it.
 //!
 //! Data are on media before their commit is logged, because their write is not over before: so a commit that recovery finds
-//! never names what a power cut took. Deliberately not here: which frames there are (`write_buffer`).
+//! never names what a power cut took. Deliberately not here: which buffer units there are (`write_buffer`).
 
 use super::commit::{Commit, Done};
 use super::flight::Purpose;
 use super::space::{Claim, Space};
 use super::state::Ox;
 use super::store::Store;
-use super::write_buffer::{FrameId, StreamIndex};
-use crate::journal::landing;
+use super::write_buffer::{BufferUnitId, StreamIndex};
+use crate::journal::outcome;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, Place, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Append, AppendEvent, PhysicalAddress, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 
 impl<S: Store> Ox<S> {
-    /// Gives out ready frames, as far as there are places. True if any was.
+    /// Gives out ready buffer units, as far as there are places. True if any was.
     pub(crate) fn program(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         for stream in (0..u32::try_from(self.data_points.len()).expect("few streams")).map(StreamIndex) {
@@ -27,24 +27,24 @@ impl<S: Store> Ox<S> {
     }
 
     fn program_next(&mut self, stream: StreamIndex, buffers: &mut Buffers) -> bool {
-        let Some(frame) = self.buffer.next_ready(stream) else { return false };
+        let Some(buffer_unit) = self.buffer.next_ready(stream) else { return false };
         let claim = match stream {
             StreamIndex::USER => Claim::User,
             _ if self.buffer.is_of_map(stream) => Claim::Map,
             _ => Claim::Gc,
         };
         let Some(at) = self.place_for(stream, claim) else { return false };
-        let place = Place(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
-        let filled = self.buffer.filled(frame);
-        assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a frame");
+        let place = PhysicalAddress(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
+        let filled = self.buffer.filled(buffer_unit);
+        assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a buffer unit");
         self.buffer.issued(stream, place);
         if claim == Claim::User {
-            self.group_commit.frame_given_out(frame);
+            self.group_commit.buffer_unit_given_out(buffer_unit);
         }
-        self.space.pin(at.chunk, self.pieces(frame));
-        S::seal(self, frame, buffers);
-        self.pad(frame, filled, buffers);
-        let again = self.buffer.is_again(frame);
+        self.space.pin(at.chunk, self.pieces(buffer_unit));
+        S::encode(self, buffer_unit, buffers);
+        self.pad(buffer_unit, filled, buffers);
+        let again = self.buffer.is_again(buffer_unit);
         let unit = self.sizes.unit;
         self.stats.programmed += u64::from(unit);
         if again {
@@ -59,8 +59,14 @@ impl<S: Store> Ox<S> {
             self.stats.padded += u64::from(unit - filled);
         }
         let addresses = self.run_at(at, unit);
-        let buffer = self.buffer.buffer(frame);
-        self.flight.send(Purpose::Frame { frame, at }, Op::Write { fua: true }, addresses, Some(buffer), 0);
+        let buffer = self.buffer.buffer(buffer_unit);
+        self.flight.send(
+            Purpose::BufferUnit { buffer_unit, at },
+            Op::Write { fua: true },
+            addresses,
+            Some(buffer),
+            0,
+        );
         true
     }
 
@@ -81,9 +87,9 @@ impl<S: Store> Ox<S> {
         point.next_among(sizes.unit, space, may_open, |_, _| true, |space, units| space.open(units, claim))
     }
 
-    /// Pieces in a frame.
-    fn pieces(&self, frame: FrameId) -> u32 {
-        u32::try_from(self.buffer.slots(frame).len()).expect("a frame is small")
+    /// Pieces in a buffer unit.
+    fn pieces(&self, buffer_unit: BufferUnitId) -> u32 {
+        u32::try_from(self.buffer.slots(buffer_unit).len()).expect("a buffer unit is small")
     }
 
     /// A run of sectors of a chunk, as the drive calls it.
@@ -92,9 +98,9 @@ impl<S: Store> Ox<S> {
         Addresses::Run { first: Ppa::new(self.space.shape.chunk_id(at.chunk), at.sector), count }
     }
 
-    /// Fills the rest of a frame.
-    fn pad(&mut self, frame: FrameId, filled: u32, buffers: &mut Buffers) {
-        let buffer = self.buffer.buffer(frame);
+    /// Fills the rest of a buffer unit.
+    fn pad(&mut self, buffer_unit: BufferUnitId, filled: u32, buffers: &mut Buffers) {
+        let buffer = self.buffer.buffer(buffer_unit);
         for sector in filled..self.sizes.unit {
             let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
             data.fill(0);
@@ -103,28 +109,37 @@ impl<S: Store> Ox<S> {
         }
     }
 
-    /// A write of a frame ended.
-    pub(crate) fn frame_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
-        let (status, stream) = (completion.status, self.buffer.stream(frame));
-        let place = self.buffer.place(frame).expect("it was given out");
-        assert_eq!(self.space.shape.chunk_of(place), (at.chunk, at.sector), "{frame:?} landed elsewhere");
+    /// A write of a buffer unit ended.
+    pub(crate) fn buffer_unit_done(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        at: Append,
+        completion: &Completion,
+    ) {
+        let (status, stream) = (completion.status, self.buffer.stream(buffer_unit));
+        let place = self.buffer.place(buffer_unit).expect("it was given out");
+        assert_eq!(
+            self.space.shape.chunk_of(place),
+            (at.chunk, at.sector),
+            "{buffer_unit:?} was programmed elsewhere"
+        );
         if status.is_drive_failure() {
             self.stop(status);
         }
         if stream == StreamIndex::USER {
-            self.group_commit.frame_ended(frame);
+            self.group_commit.buffer_unit_ended(buffer_unit);
         }
         if status.is_success() {
-            self.frame_landed(frame, stream, place);
+            self.buffer_unit_programmed(buffer_unit, stream, place);
         } else {
-            self.space.unpin(at.chunk, self.pieces(frame));
+            self.space.unpin(at.chunk, self.pieces(buffer_unit));
         }
         let mut events = Vec::new();
-        let landing = landing(status, frame);
-        self.data_points[stream.index()].landed(at, landing, &mut events);
+        let outcome = outcome(status, buffer_unit);
+        self.data_points[stream.index()].programmed(at, outcome, &mut events);
         for event in events {
             match event {
-                AppendEvent::Readable(frame) => self.buffer.release(frame),
+                AppendEvent::Readable(buffer_unit) => self.buffer.release(buffer_unit),
                 AppendEvent::Closed(chunk) => {
                     self.space.close(chunk);
                     self.look_at(chunk);
@@ -132,34 +147,39 @@ impl<S: Store> Ox<S> {
             }
         }
         if !status.is_success() {
-            self.buffer.failed(frame);
+            self.buffer.failed(buffer_unit);
             if self.refuses_changes().is_some() {
                 self.drop_waiting();
             }
         }
     }
 
-    /// A frame is on media.
-    fn frame_landed(&mut self, frame: FrameId, stream: StreamIndex, place: Place) {
+    /// A buffer unit is on media.
+    fn buffer_unit_programmed(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        stream: StreamIndex,
+        place: PhysicalAddress,
+    ) {
         let is_of_map = self.buffer.is_of_map(stream);
-        // They are read from where they landed, also if that is never logged.
-        let pages = if is_of_map { S::pages_landed(self, frame, place) } else { Vec::new() };
+        // They are read from where they were programmed, also if that is never logged.
+        let pages = if is_of_map { S::pages_programmed(self, buffer_unit, place) } else { Vec::new() };
         if self.refuses_changes().is_some() {
             let chunk = self.space.shape.chunk_of(place).0;
-            self.space.unpin(chunk, self.pieces(frame));
+            self.space.unpin(chunk, self.pieces(buffer_unit));
         } else if is_of_map {
             self.urgent.push_back(Commit { entries: pages, blocks: 0, done: Done::Gc });
         } else if stream == StreamIndex::USER {
-            S::landed(self, frame, place);
+            S::programmed(self, buffer_unit, place);
         } else {
-            let entries = S::copies_landed(self, frame, place);
-            assert!(!entries.is_empty(), "a frame of nothing landed");
+            let entries = S::copies_programmed(self, buffer_unit, place);
+            assert!(!entries.is_empty(), "a buffer unit of nothing was programmed");
             self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
         }
     }
 
-    /// The frame that holds what lies at a place which cannot be read yet, and which of its sectors that is.
-    pub(crate) fn held(&self, place: Place) -> Option<(FrameId, u32)> {
+    /// The buffer unit that holds what lies at a place which cannot be read yet, and which of its sectors that is.
+    pub(crate) fn held(&self, place: PhysicalAddress) -> Option<(BufferUnitId, u32)> {
         let (chunk, sector) = self.space.shape.chunk_of(place);
         if self.space.pool.get(chunk) != ocssd_ftl::ChunkUse::Open {
             return None;
@@ -168,7 +188,7 @@ impl<S: Store> Ox<S> {
         let held = self.data_points.iter().find_map(|point| point.held(at));
         assert!(
             held.is_none_or(|(_, offset)| usize_of(offset) < usize_of(self.sizes.unit)),
-            "beyond a frame"
+            "beyond a buffer unit"
         );
         held
     }

@@ -53,7 +53,7 @@ impl<S: Store> Ox<S> {
             Whose::Own(read) => S::place_of_read(self, read, sector, buffers),
             Whose::Victim { read } => {
                 let Read { first, buffer, .. } = *self.collector.reads.get(read);
-                let place = ocssd_ftl::Place(first.0 + u64::from(sector));
+                let place = ocssd_ftl::PhysicalAddress(first.0 + u64::from(sector));
                 (self.space.shape.ppa(place), buffer, sector)
             }
         }

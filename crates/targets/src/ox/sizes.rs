@@ -9,7 +9,7 @@ use super::store::Store;
 use crate::journal::{JournalSizes, checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
-use ocssd_ftl::{Shape, TAG_BYTES};
+use ocssd_ftl::{InstanceGeometry, TAG_BYTES};
 use ocssd_lightnvm::Geometry;
 
 /// Bytes of log between checkpoints at most by default (chosen: read back in parallel in a tenth of a second).
@@ -18,7 +18,7 @@ const CHECKPOINT_LOG_BYTES_MAX: u64 = 64 << 20;
 const INTERVAL_PAGES_MIN: u64 = 8;
 /// Chunks the log is striped over at most (chosen: four pages in flight keep up with a drive's commits in groups).
 const LOG_WIDTH_MAX: u32 = 4;
-/// Sectors that wait in frames beyond what open chunks hold (chosen: a transaction of OX, 1 MiB of 4 KiB sectors).
+/// Sectors that wait in buffer units beyond what open chunks hold (chosen: a transaction of OX, 1 MiB of 4 KiB sectors).
 const BUFFERED_SECTORS: u32 = 256;
 /// Times the senses of an interval that a bound on recovery counts with (chosen): two intervals are read, of which the second is
 /// what is written while the next checkpoint is; and pages of a stripe may lie on one channel, where a sense and four transfers
@@ -55,8 +55,8 @@ pub struct Sizes {
     pub mw_cunits: u32,
     /// Sectors of data: of a block device, its blocks.
     pub blocks: u64,
-    /// Frames of the write buffer, for users and for garbage collection each.
-    pub frames: u32,
+    /// Buffer units of the write buffer, for users and for garbage collection each.
+    pub buffer_units: u32,
     /// Chunks the log is striped over.
     pub log_width: u32,
     /// Pages of the log between checkpoints.
@@ -69,8 +69,8 @@ pub struct Sizes {
     pub checkpoint_width: u32,
     /// Chunks checkpoints may take.
     pub checkpoint_chunks: u32,
-    /// Frames of pages of the map; 0 if all of it is in memory, and so are the next three.
-    pub map_frames: u32,
+    /// Buffer units of pages of the map; 0 if all of it is in memory, and so are the next three.
+    pub map_buffer_units: u32,
     /// Chunks that pages of the map are striped over.
     pub map_width: u32,
     /// Chunks that pages of the map may take.
@@ -100,7 +100,7 @@ impl Sizes {
     /// A sentence, if the units cannot carry one.
     pub fn new<S: Store>(
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
         (good, groups): (u32, u32),
         blocks: Option<u64>,
@@ -149,7 +149,13 @@ impl Sizes {
         }
     }
 
-    fn of<S: Store>(geometry: &Geometry, shape: &Shape, options: &Options, groups: u32, blocks: u64) -> Self {
+    fn of<S: Store>(
+        geometry: &Geometry,
+        shape: &InstanceGeometry,
+        options: &Options,
+        groups: u32,
+        blocks: u64,
+    ) -> Self {
         let demand = S::demand(geometry, shape, blocks, options);
         assert!(demand.data >= blocks, "{blocks} sectors of data take fewer: {demand:?}");
         assert!(demand.log_entries > 1 && demand.map_bytes > 0, "a store of nothing: {demand:?}");
@@ -191,14 +197,14 @@ impl Sizes {
             chunk,
             mw_cunits,
             blocks,
-            frames: frames(geometry, options, units),
+            buffer_units: buffer_units(geometry, options, units),
             log_width,
             interval_pages: narrow(interval_pages),
             log_pages_max: narrow(log_pages_max),
             log_chunks,
             checkpoint_width,
             checkpoint_chunks,
-            map_frames: map.frames,
+            map_buffer_units: map.buffer_units,
             map_width: map.width,
             map_chunks: map.chunks,
             map_keep: map.keep,
@@ -212,7 +218,7 @@ impl Sizes {
 /// What the pages of a map take that lie on media.
 #[derive(Clone, Copy, Debug, Default)]
 struct MapSizes {
-    frames: u32,
+    buffer_units: u32,
     width: u32,
     chunks: u32,
     keep: u32,
@@ -220,30 +226,30 @@ struct MapSizes {
 
 impl MapSizes {
     /// Chunks are a quarter more than the pages fill, so that one that is emptied gives a fifth of itself; beside these are those
-    /// that are open, and those that what waits in frames may need before the first is emptied.
+    /// that are open, and those that what waits in buffer units may need before the first is emptied.
     fn new(pages: u64, geometry: &Geometry, options: &Options, units: u32) -> Self {
         if pages == 0 {
             return Self::default();
         }
         let &Geometry { ws_opt: unit, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
         let width = narrow(pages / u64::from(chunk)).clamp(1, units);
-        let frames = width * (mw_cunits.div_ceil(unit) + 1 + options.writes_per_unit) + 2;
-        let keep = width + (frames * unit).div_ceil(chunk);
+        let buffer_units = width * (mw_cunits.div_ceil(unit) + 1 + options.writes_per_unit) + 2;
+        let keep = width + (buffer_units * unit).div_ceil(chunk);
         let filled = (pages + pages / 4).div_ceil(u64::from(chunk));
         assert!(filled * u64::from(chunk) > pages, "pages fill their chunks to the last sector");
-        Self { frames, width, chunks: narrow(filled) + width + keep + 2, keep }
+        Self { buffer_units, width, chunks: narrow(filled) + width + keep + 2, keep }
     }
 }
 
-/// Frames: what every open chunk holds until it can be read and has in flight, what is buffered beyond, and two more.
-fn frames(geometry: &Geometry, options: &Options, units: u32) -> u32 {
+/// Buffer units: what every open chunk holds until it can be read and has in flight, what is buffered beyond, and two more.
+fn buffer_units(geometry: &Geometry, options: &Options, units: u32) -> u32 {
     let window = geometry.mw_cunits.div_ceil(geometry.ws_opt) + 1;
     assert!(units > 0 && options.writes_per_unit > 0, "nothing is written");
     let held = units * (window + options.writes_per_unit);
     held + BUFFERED_SECTORS.div_ceil(geometry.ws_opt) + 2
 }
 
-fn check(name: &str, geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+fn check(name: &str, geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> Result<(), String> {
     options.check()?;
     if options.recovery.is_some() && geometry.times.read_typical == Nanos(0) {
         return Err(format!(

@@ -7,7 +7,7 @@
 use super::sizes::Sizes;
 use crate::journal::Oldest;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex, VictimIndex};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex, VictimIndex};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
@@ -25,8 +25,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// What lands in such a chunk is committed, and dies sector by sector.
-    pub const fn is_landed_in(self) -> bool {
+    /// What is programmed in such a chunk is committed, and dies sector by sector.
+    pub const fn is_programmed_in(self) -> bool {
         matches!(self, Self::Data | Self::Map)
     }
 }
@@ -70,14 +70,14 @@ pub trait Live: Clone + Debug {
 /// The chunks.
 #[derive(Clone, Debug)]
 pub struct Space<L> {
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     pub pool: ChunkPool,
     /// What is needed, chunk by chunk: whoever changes it says so (`changed`).
     pub live: L,
     /// Closed chunks of data, by how much of them is needed.
     closed: VictimIndex,
     roles: Vec<Role>,
-    /// Pieces given out to a chunk, or landed there, that were not committed.
+    /// Pieces given out to a chunk, or programmed there, that were not committed.
     pins: Vec<u32>,
     /// Reads in flight to a chunk, and copies of it that were not committed.
     holds: Vec<u32>,
@@ -102,7 +102,7 @@ pub struct Space<L> {
 }
 
 impl<L: Live> Space<L> {
-    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, live: L) -> Self {
+    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes, live: L) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         let groups = usize::try_from(pool.groups()).expect("32 bits fit an index");
         let mut closed = VictimIndex::new(pool.groups(), shape.chunks(), live.per_chunk());
@@ -235,7 +235,7 @@ impl<L: Live> Space<L> {
 
     /// So many pieces in a chunk wait for their commit.
     pub fn pin(&mut self, chunk: ChunkIndex, pieces: u32) {
-        assert!(self.role(chunk).is_landed_in(), "chunk {} holds pages", chunk.0);
+        assert!(self.role(chunk).is_programmed_in(), "chunk {} holds pages", chunk.0);
         assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is written, but is not open", chunk.0);
         self.pins[chunk.index()] += pieces;
     }
@@ -243,7 +243,7 @@ impl<L: Live> Space<L> {
     /// Pieces in a chunk were committed, or will never be.
     pub fn unpin(&mut self, chunk: ChunkIndex, pieces: u32) {
         let pins = &mut self.pins[chunk.index()];
-        assert!(*pins >= pieces, "more of chunk {} is committed than landed there", chunk.0);
+        assert!(*pins >= pieces, "more of chunk {} is committed than was programmed there", chunk.0);
         *pins -= pieces;
     }
 
@@ -316,7 +316,7 @@ impl<L: Live> Space<L> {
             assert_eq!(self.pins(chunk), 0, "chunk {} died with data to be committed", chunk.0);
             self.pool.died(chunk);
             self.closed.remove(chunk);
-            let until = if self.role(chunk).is_landed_in() { until } else { Lsn(0) };
+            let until = if self.role(chunk).is_programmed_in() { until } else { Lsn(0) };
             self.awaited = self.awaited.max(until);
             self.dead.push_back((until, chunk));
         }
@@ -325,7 +325,7 @@ impl<L: Live> Space<L> {
     /// Chunks of the log and of checkpoints that are closed.
     pub fn closed_pages(&self) -> Vec<ChunkIndex> {
         let is_closed = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
-            of == ChunkUse::Closed && !self.role(chunk).is_landed_in()
+            of == ChunkUse::Closed && !self.role(chunk).is_programmed_in()
         };
         self.pool.iter().filter(is_closed).map(|(chunk, _)| chunk).collect()
     }
@@ -407,7 +407,8 @@ impl<L: Live> Space<L> {
         );
         for (chunk, of) in self.pool.iter() {
             let is_empty = self.live_count(chunk) == 0 && self.pins(chunk) == 0;
-            let may_have = matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk).is_landed_in();
+            let may_have =
+                matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk).is_programmed_in();
             assert!(is_empty || may_have, "chunk {} is {of:?} and has data", chunk.0);
         }
     }

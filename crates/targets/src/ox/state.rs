@@ -13,7 +13,7 @@ use super::sizes::Sizes;
 use super::space::Space;
 use super::stats::OxStats;
 use super::store::Store;
-use super::write_buffer::{FrameId, WriteBuffer};
+use super::write_buffer::{BufferUnitId, WriteBuffer};
 use crate::flight::Flight;
 use crate::journal::{Journal, PageKind};
 use ocssd_base::Nanos;
@@ -53,7 +53,7 @@ pub struct Ox<S: Store> {
     pub(crate) store: S,
     pub(crate) space: Space<S::Live>,
     /// Where data go, by stream: users', then garbage collection's by group.
-    pub(crate) data_points: Vec<AppendPoint<FrameId>>,
+    pub(crate) data_points: Vec<AppendPoint<BufferUnitId>>,
     pub(crate) buffer: WriteBuffer<S::Slot>,
     pub(crate) flight: Flight<Purpose<S::Read>>,
     /// Sectors of transactions that are not in the log.
@@ -131,7 +131,7 @@ impl<S: Store> Ox<S> {
                 any |= self.write_checkpoint(buffers);
                 any |= self.reset();
             }
-            any |= S::settle(self);
+            any |= S::answer_durable(self);
             any |= self.shut_down();
             self.work_due |= any;
         }
@@ -152,7 +152,7 @@ impl<S: Store> Ox<S> {
             // Whether there is more to do the store knows.
             Purpose::Own(read) => return S::read_done(self, read, &completion, buffers),
             Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
-            Purpose::Frame { frame, at } => self.frame_done(frame, at, &completion),
+            Purpose::BufferUnit { buffer_unit, at } => self.buffer_unit_done(buffer_unit, at, &completion),
             Purpose::LogPage { page } => self.page_done(PageKind::Log, page, &completion),
             Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, &completion),
             Purpose::Collect { read } => self.collected(read, &completion, buffers),

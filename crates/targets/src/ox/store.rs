@@ -7,13 +7,13 @@ use super::options::Options;
 use super::sizes::{Demand, Sizes};
 use super::space::Live;
 use super::state::Ox;
-use super::write_buffer::FrameId;
+use super::write_buffer::BufferUnitId;
 use crate::mount_error::MountError;
 use crate::recovery::found::Known;
 use crate::recovery::media::Media;
 use ocssd_ftl::checkpoint::{SectionName, Sections};
 use ocssd_ftl::log::{Record, Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, Place, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, PhysicalAddress};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -25,17 +25,17 @@ pub type Image = Vec<(SectionName, Vec<u8>)>;
 pub trait Store: Clone + Debug + Sized {
     /// The kind, as sentences call it.
     const NAME: &'static str;
-    /// Frames hold all bytes of their sectors, also where payload is stamps.
+    /// Buffer units hold all bytes of their sectors, also where payload is stamps.
     const WHOLE: bool;
     /// A mount may go on with a log that lost pages: what its map names wrongly then is noticed when it is read.
     const CAN_DROP_LOG: bool;
-    /// Frames that what one read of a victim holds may begin.
-    const FRAMES_PER_READ: usize;
+    /// Buffer units that what one read of a victim holds may begin.
+    const BUFFER_UNITS_PER_READ: usize;
     /// Sections of a checkpoint beside the one about the instance.
     const SECTIONS: u64;
     /// An entry of the log.
     type Entry: Record;
-    /// What a frame holds, piece by piece.
+    /// What a buffer unit holds, piece by piece.
     type Slot: Copy + Debug;
     /// What a read of the store's own is for.
     type Read: Copy + Debug;
@@ -50,15 +50,15 @@ pub trait Store: Clone + Debug + Sized {
     ///
     /// # Errors
     /// A sentence, if not.
-    fn suits(_: &Geometry, _: &Shape, _: &Options) -> Result<(), String> {
+    fn suits(_: &Geometry, _: &InstanceGeometry, _: &Options) -> Result<(), String> {
         Ok(())
     }
 
     /// What an instance of `blocks` sectors of data needs.
-    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand;
+    fn demand(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> Demand;
 
     /// The map of a new instance.
-    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Self::Map;
+    fn new_map(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> Self::Map;
 
     /// The map in a checkpoint of an instance of so many sectors of data, of transactions up to this one.
     ///
@@ -67,7 +67,7 @@ pub trait Store: Clone + Debug + Sized {
     fn load_map(
         sections: &Sections,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         of: (u64, TransactionId),
         options: &Options,
     ) -> Result<Self::Map, String>;
@@ -76,7 +76,7 @@ pub trait Store: Clone + Debug + Sized {
     fn replay(
         map: &mut Self::Map,
         transaction: &Transaction<Self::Entry>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
     ) -> bool;
 
@@ -97,7 +97,7 @@ pub trait Store: Clone + Debug + Sized {
     }
 
     /// Chunks that hold pages of a recovered map.
-    fn page_chunks(_: &Self::Map, _: &Shape) -> BTreeSet<ChunkIndex> {
+    fn page_chunks(_: &Self::Map, _: &InstanceGeometry) -> BTreeSet<ChunkIndex> {
         BTreeSet::new()
     }
 
@@ -108,10 +108,10 @@ pub trait Store: Clone + Debug + Sized {
 
     /// Forgets whatever lies in a sector for which `keep` is false: what was reset since can only be named by a map whose log the
     /// media lost.
-    fn retain(map: &mut Self::Map, shape: &Shape, keep: &dyn Fn(Place) -> bool);
+    fn retain(map: &mut Self::Map, shape: &InstanceGeometry, keep: &dyn Fn(PhysicalAddress) -> bool);
 
     /// What a recovered map needs in each chunk.
-    fn live(map: &Self::Map, shape: &Shape) -> Self::Live;
+    fn live(map: &Self::Map, shape: &InstanceGeometry) -> Self::Live;
 
     /// The store of a recovered map, with its buffers.
     fn new(
@@ -128,7 +128,7 @@ pub trait Store: Clone + Debug + Sized {
     /// Carries out reads. True if any could be.
     fn serve(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
 
-    /// Takes changes into frames, as far as there is room. True if any was.
+    /// Takes changes into buffer units, as far as there is room. True if any was.
     fn admit(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
 
     /// True if what the transaction in front changes is in memory, so that it may be logged; if not it was asked for.
@@ -141,24 +141,28 @@ pub trait Store: Clone + Debug + Sized {
         false
     }
 
-    /// A frame of pages of the map landed at a place: the entries that make them true.
-    fn pages_landed(_: &mut Ox<Self>, frame: FrameId, _: Place) -> Vec<Self::Entry> {
-        unreachable!("{frame:?} is of a map that lies in checkpoints only")
+    /// A buffer unit of pages of the map was programmed at a place: the entries that make them true.
+    fn pages_programmed(_: &mut Ox<Self>, buffer_unit: BufferUnitId, _: PhysicalAddress) -> Vec<Self::Entry> {
+        unreachable!("{buffer_unit:?} is of a map that lies in checkpoints only")
     }
 
     /// Answers what waits for the log, and nothing else. True if there was anything.
-    fn settle(ox: &mut Ox<Self>) -> bool;
+    fn answer_durable(ox: &mut Ox<Self>) -> bool;
 
-    /// A frame goes out: its tags are written if they are not yet.
-    fn seal(ox: &mut Ox<Self>, frame: FrameId, buffers: &mut Buffers);
+    /// A buffer unit goes out: its tags are written if they are not yet.
+    fn encode(ox: &mut Ox<Self>, buffer_unit: BufferUnitId, buffers: &mut Buffers);
 
-    /// A frame of users landed at a place.
-    fn landed(ox: &mut Ox<Self>, frame: FrameId, place: Place);
+    /// A buffer unit of users was programmed at a place.
+    fn programmed(ox: &mut Ox<Self>, buffer_unit: BufferUnitId, place: PhysicalAddress);
 
-    /// A frame of copies landed at a place: the entries that make them true.
-    fn copies_landed(ox: &mut Ox<Self>, frame: FrameId, place: Place) -> Vec<Self::Entry>;
+    /// A buffer unit of copies was programmed at a place: the entries that make them true.
+    fn copies_programmed(
+        ox: &mut Ox<Self>,
+        buffer_unit: BufferUnitId,
+        place: PhysicalAddress,
+    ) -> Vec<Self::Entry>;
 
-    /// Slots of frames that will not be written: of copies, what they are made of may be reset again.
+    /// Slots of buffer units that will not be written: of copies, what they are made of may be reset again.
     fn dropped(ox: &mut Ox<Self>, slots: &[Self::Slot]);
 
     /// A transaction was logged: what becomes of it before it is durable.
@@ -210,10 +214,22 @@ pub trait Store: Clone + Debug + Sized {
     fn is_sound(at: (BufId, u32), buffers: &Buffers) -> bool;
 
     /// The next run of sectors of a victim that hold something needed, of at most `most`.
-    fn next_run(ox: &mut Ox<Self>, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)>;
+    fn next_run(
+        ox: &mut Ox<Self>,
+        chunk: ChunkIndex,
+        from: PhysicalAddress,
+        most: u32,
+    ) -> Option<(PhysicalAddress, u32)>;
 
-    /// What was read of a victim goes to frames; `lost` are sectors that cannot be read.
-    fn copy(ox: &mut Ox<Self>, first: Place, count: u32, buffer: BufId, lost: u64, buffers: &mut Buffers);
+    /// What was read of a victim goes to buffer units; `lost` are sectors that cannot be read.
+    fn copy(
+        ox: &mut Ox<Self>,
+        first: PhysicalAddress,
+        count: u32,
+        buffer: BufId,
+        lost: u64,
+        buffers: &mut Buffers,
+    );
 
     /// Asserts what must hold between calls.
     fn check(ox: &Ox<Self>);

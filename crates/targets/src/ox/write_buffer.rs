@@ -1,19 +1,19 @@
-//! What is on its way to data chunks: frames of a write unit each, filled piece by piece, by stream.
+//! What is on its way to data chunks: buffer units of a write unit each, filled piece by piece, by stream.
 //!
-//! Stream 0 is users', stream 1 + g garbage collection's in group g, and behind these are pages of a map that is on media. A frame
-//! stays after it landed until its place can be read (MW_CUNITS): reads find its content here. Users, garbage collection and the
-//! map have frames of their own, so that none waits for another. Deliberately not here: places, transactions, what a piece is (`T`:
-//! a block, or a part of a page).
+//! Stream 0 is users', stream 1 + g garbage collection's in group g, and behind these are pages of a map that is on media. A
+//! buffer unit stays after it was programmed until its place can be read (MW_CUNITS): reads find its content here. Users, garbage
+//! collection and the map have buffer units of their own, so that none waits for another. Deliberately not here: places,
+//! transactions, what a piece is (`T`: a block, or a part of a page).
 
 use super::sizes::Sizes;
 use ocssd_base::usize_of;
-use ocssd_ftl::Place;
+use ocssd_ftl::PhysicalAddress;
 use ocssd_lightnvm::BufId;
 use std::collections::VecDeque;
 
-/// A frame.
+/// A buffer unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FrameId(pub u32);
+pub struct BufferUnitId(pub u32);
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,9 +33,9 @@ impl StreamIndex {
     }
 }
 
-/// What a frame is for.
+/// What a buffer unit is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameOf {
+pub enum BufferUnitOf {
     /// Data.
     Data,
     /// Pages of the map.
@@ -43,37 +43,37 @@ pub enum FrameOf {
 }
 
 #[derive(Clone, Debug)]
-struct Frame<T> {
+struct BufferUnit<T> {
     buffer: BufId,
     stream: StreamIndex,
     slots: Vec<T>,
     /// Sectors that hold something, from the first on.
     filled: u32,
     /// Where it is written; `None` before it is given out.
-    place: Option<Place>,
+    place: Option<PhysicalAddress>,
     is_free: bool,
     /// The media failed it once.
     is_again: bool,
 }
 
-/// The frames of an instance.
+/// The buffer units of an instance.
 #[derive(Clone, Debug)]
 pub struct WriteBuffer<T> {
     unit: u32,
-    frames: Vec<Frame<T>>,
+    buffer_units: Vec<BufferUnit<T>>,
     /// Free ones: of users, of garbage collection, of pages of the map.
-    free: [Vec<FrameId>; 3],
+    free: [Vec<BufferUnitId>; 3],
     /// By stream.
-    filling: Vec<Option<FrameId>>,
-    ready: Vec<VecDeque<FrameId>>,
+    filling: Vec<Option<BufferUnitId>>,
+    ready: Vec<VecDeque<BufferUnitId>>,
 }
 
 impl<T: Copy> WriteBuffer<T> {
-    /// Empty frames, as many for users as for garbage collection, whose buffers are taken now.
-    pub fn new(sizes: &Sizes, groups: u32, take: &mut dyn FnMut(FrameOf, u32) -> BufId) -> Self {
-        let (count, map) = (2 * sizes.frames, sizes.map_frames);
-        let of = |at| if at < count { FrameOf::Data } else { FrameOf::Map };
-        let frame = |at| Frame {
+    /// Empty buffer units, as many for users as for garbage collection, whose buffers are taken now.
+    pub fn new(sizes: &Sizes, groups: u32, take: &mut dyn FnMut(BufferUnitOf, u32) -> BufId) -> Self {
+        let (count, map) = (2 * sizes.buffer_units, sizes.map_buffer_units);
+        let of = |at| if at < count { BufferUnitOf::Data } else { BufferUnitOf::Map };
+        let buffer_unit = |at| BufferUnit {
             buffer: take(of(at), sizes.unit),
             stream: StreamIndex::USER,
             slots: Vec::with_capacity(usize_of(sizes.unit)),
@@ -82,27 +82,27 @@ impl<T: Copy> WriteBuffer<T> {
             is_free: true,
             is_again: false,
         };
-        let frames: Vec<Frame<T>> = (0..count + map).map(frame).collect();
+        let buffer_units: Vec<BufferUnit<T>> = (0..count + map).map(buffer_unit).collect();
         let streams = usize_of(2 + groups);
         Self {
             unit: sizes.unit,
-            frames,
+            buffer_units,
             free: [
-                (0..sizes.frames).rev().map(FrameId).collect(),
-                (sizes.frames..count).rev().map(FrameId).collect(),
-                (count..count + map).rev().map(FrameId).collect(),
+                (0..sizes.buffer_units).rev().map(BufferUnitId).collect(),
+                (sizes.buffer_units..count).rev().map(BufferUnitId).collect(),
+                (count..count + map).rev().map(BufferUnitId).collect(),
             ],
             filling: vec![None; streams],
             ready: vec![VecDeque::new(); streams],
         }
     }
 
-    fn frame(&self, frame: FrameId) -> &Frame<T> {
-        &self.frames[usize_of(frame.0)]
+    fn buffer_unit(&self, buffer_unit: BufferUnitId) -> &BufferUnit<T> {
+        &self.buffer_units[usize_of(buffer_unit.0)]
     }
 
-    fn frame_mut(&mut self, frame: FrameId) -> &mut Frame<T> {
-        &mut self.frames[usize_of(frame.0)]
+    fn buffer_unit_mut(&mut self, buffer_unit: BufferUnitId) -> &mut BufferUnit<T> {
+        &mut self.buffer_units[usize_of(buffer_unit.0)]
     }
 
     fn pool_of(&self, stream: StreamIndex) -> usize {
@@ -123,159 +123,161 @@ impl<T: Copy> WriteBuffer<T> {
         stream == self.map_stream()
     }
 
-    /// Free frames a stream may take.
+    /// Free buffer units a stream may take.
     pub fn free(&self, stream: StreamIndex) -> usize {
         self.free[self.pool_of(stream)].len()
     }
 
-    /// The frame a stream fills, or a free one; and how many sectors it still takes.
-    pub fn filling(&mut self, stream: StreamIndex) -> Option<(FrameId, u32)> {
+    /// The buffer unit a stream fills, or a free one; and how many sectors it still takes.
+    pub fn filling(&mut self, stream: StreamIndex) -> Option<(BufferUnitId, u32)> {
         if self.filling[stream.index()].is_none() {
             let pool = self.pool_of(stream);
-            let frame = self.free[pool].pop()?;
-            let entry = self.frame_mut(frame);
+            let buffer_unit = self.free[pool].pop()?;
+            let entry = self.buffer_unit_mut(buffer_unit);
             assert!(
                 entry.is_free && entry.slots.is_empty() && entry.place.is_none(),
-                "{frame:?} is not free"
+                "{buffer_unit:?} is not free"
             );
             (entry.is_free, entry.stream) = (false, stream);
-            self.filling[stream.index()] = Some(frame);
+            self.filling[stream.index()] = Some(buffer_unit);
         }
-        let frame = self.filling[stream.index()].expect("it was taken");
-        Some((frame, self.unit - self.filled(frame)))
+        let buffer_unit = self.filling[stream.index()].expect("it was taken");
+        Some((buffer_unit, self.unit - self.filled(buffer_unit)))
     }
 
-    /// Adds a piece to a frame being filled, which takes so many sectors more. Gives the first of these in the frame's buffer.
-    pub fn push(&mut self, frame: FrameId, slot: T, sectors: u32) -> (BufId, u32) {
-        let offset = self.filled(frame);
-        let (unit, entry) = (self.unit, self.frame_mut(frame));
-        assert!(offset + sectors <= unit && entry.place.is_none(), "{frame:?} takes no more");
+    /// Adds a piece to a buffer unit being filled, which takes so many sectors more. Gives the first of these in the buffer unit's
+    /// buffer.
+    pub fn push(&mut self, buffer_unit: BufferUnitId, slot: T, sectors: u32) -> (BufId, u32) {
+        let offset = self.filled(buffer_unit);
+        let (unit, entry) = (self.unit, self.buffer_unit_mut(buffer_unit));
+        assert!(offset + sectors <= unit && entry.place.is_none(), "{buffer_unit:?} takes no more");
         entry.slots.push(slot);
         entry.filled += sectors;
         (entry.buffer, offset)
     }
 
-    /// The frame a stream fills is ready if it has no sector left.
+    /// The buffer unit a stream fills is ready if it has no sector left.
     pub fn close_if_full(&mut self, stream: StreamIndex) {
         if self.partial(stream) == self.unit {
             self.close(stream);
         }
     }
 
-    /// The frame a stream fills is ready as it is.
+    /// The buffer unit a stream fills is ready as it is.
     pub fn close(&mut self, stream: StreamIndex) {
-        let frame = self.filling[stream.index()].take().expect("a frame is being filled");
-        assert!(self.filled(frame) > 0, "{frame:?} is ready with nothing in it");
-        self.ready[stream.index()].push_back(frame);
+        let buffer_unit = self.filling[stream.index()].take().expect("a buffer unit is being filled");
+        assert!(self.filled(buffer_unit) > 0, "{buffer_unit:?} is ready with nothing in it");
+        self.ready[stream.index()].push_back(buffer_unit);
     }
 
-    /// Sectors in the frame that a stream fills.
+    /// Sectors in the buffer unit that a stream fills.
     pub fn partial(&self, stream: StreamIndex) -> u32 {
-        self.filling[stream.index()].map_or(0, |frame| self.filled(frame))
+        self.filling[stream.index()].map_or(0, |buffer_unit| self.filled(buffer_unit))
     }
 
     /// Forgets what a stream filled, and says what it was.
     pub fn drop_filling(&mut self, stream: StreamIndex) -> Vec<T> {
-        let Some(frame) = self.filling[stream.index()].take() else { return Vec::new() };
-        let slots = self.frame(frame).slots.clone();
-        self.release(frame);
+        let Some(buffer_unit) = self.filling[stream.index()].take() else { return Vec::new() };
+        let slots = self.buffer_unit(buffer_unit).slots.clone();
+        self.release(buffer_unit);
         slots
     }
 
-    /// The next frame of a stream to be written.
-    pub fn next_ready(&self, stream: StreamIndex) -> Option<FrameId> {
+    /// The next buffer unit of a stream to be written.
+    pub fn next_ready(&self, stream: StreamIndex) -> Option<BufferUnitId> {
         self.ready[stream.index()].front().copied()
     }
 
-    /// Frames of a stream that wait.
+    /// Buffer units of a stream that wait.
     pub fn ready(&self, stream: StreamIndex) -> usize {
         self.ready[stream.index()].len()
     }
 
-    /// The next ready frame of a stream goes to `place`.
-    pub fn issued(&mut self, stream: StreamIndex, place: Place) {
-        let frame = self.ready[stream.index()].pop_front().expect("a frame is ready");
-        let entry = self.frame_mut(frame);
-        assert!(entry.place.is_none(), "{frame:?} is written twice");
+    /// The next ready buffer unit of a stream goes to `place`.
+    pub fn issued(&mut self, stream: StreamIndex, place: PhysicalAddress) {
+        let buffer_unit = self.ready[stream.index()].pop_front().expect("a buffer unit is ready");
+        let entry = self.buffer_unit_mut(buffer_unit);
+        assert!(entry.place.is_none(), "{buffer_unit:?} is written twice");
         entry.place = Some(place);
     }
 
-    /// A write failed: the frame goes out again, before all others of its stream.
-    pub fn failed(&mut self, frame: FrameId) {
-        let entry = self.frame_mut(frame);
-        assert!(entry.place.take().is_some(), "{frame:?} failed before it was written");
+    /// A write failed: the buffer unit goes out again, before all others of its stream.
+    pub fn failed(&mut self, buffer_unit: BufferUnitId) {
+        let entry = self.buffer_unit_mut(buffer_unit);
+        assert!(entry.place.take().is_some(), "{buffer_unit:?} failed before it was written");
         entry.is_again = true;
         let stream = entry.stream;
-        self.ready[stream.index()].push_front(frame);
+        self.ready[stream.index()].push_front(buffer_unit);
     }
 
-    /// Forgets every frame that was not given out, and says what was in them. Pages of the map stay: they are read from there.
+    /// Forgets every buffer unit that was not given out, and says what was in them. Pages of the map stay: they are read from
+    /// there.
     pub fn drop_waiting(&mut self) -> Vec<T> {
         let mut dropped = Vec::new();
         for stream in (0..self.map_stream().0).map(StreamIndex) {
             dropped.extend(self.drop_filling(stream));
-            while let Some(frame) = self.ready[stream.index()].pop_front() {
-                dropped.extend_from_slice(&self.frame(frame).slots);
-                self.release(frame);
+            while let Some(buffer_unit) = self.ready[stream.index()].pop_front() {
+                dropped.extend_from_slice(&self.buffer_unit(buffer_unit).slots);
+                self.release(buffer_unit);
             }
         }
         dropped
     }
 
-    /// A frame is not needed any more.
-    pub fn release(&mut self, frame: FrameId) {
-        let entry = self.frame_mut(frame);
-        assert!(!entry.is_free, "{frame:?} is free already");
+    /// A buffer unit is not needed any more.
+    pub fn release(&mut self, buffer_unit: BufferUnitId) {
+        let entry = self.buffer_unit_mut(buffer_unit);
+        assert!(!entry.is_free, "{buffer_unit:?} is free already");
         entry.slots.clear();
         (entry.filled, entry.place, entry.is_free, entry.is_again) = (0, None, true, false);
         let stream = entry.stream;
         let pool = self.pool_of(stream);
-        self.free[pool].push(frame);
+        self.free[pool].push(buffer_unit);
     }
 
-    /// True of a frame that the media failed before.
-    pub fn is_again(&self, frame: FrameId) -> bool {
-        self.frame(frame).is_again
+    /// True of a buffer unit that the media failed before.
+    pub fn is_again(&self, buffer_unit: BufferUnitId) -> bool {
+        self.buffer_unit(buffer_unit).is_again
     }
 
-    /// The stream a frame is of.
-    pub fn stream(&self, frame: FrameId) -> StreamIndex {
-        self.frame(frame).stream
+    /// The stream a buffer unit is of.
+    pub fn stream(&self, buffer_unit: BufferUnitId) -> StreamIndex {
+        self.buffer_unit(buffer_unit).stream
     }
 
-    /// Where the content of a frame is.
-    pub fn buffer(&self, frame: FrameId) -> BufId {
-        self.frame(frame).buffer
+    /// Where the content of a buffer unit is.
+    pub fn buffer(&self, buffer_unit: BufferUnitId) -> BufId {
+        self.buffer_unit(buffer_unit).buffer
     }
 
-    /// Where a frame is written, if it was given out.
-    pub fn place(&self, frame: FrameId) -> Option<Place> {
-        self.frame(frame).place
+    /// Where a buffer unit is written, if it was given out.
+    pub fn place(&self, buffer_unit: BufferUnitId) -> Option<PhysicalAddress> {
+        self.buffer_unit(buffer_unit).place
     }
 
-    /// What is in a frame.
-    pub fn slots(&self, frame: FrameId) -> &[T] {
-        &self.frame(frame).slots
+    /// What is in a buffer unit.
+    pub fn slots(&self, buffer_unit: BufferUnitId) -> &[T] {
+        &self.buffer_unit(buffer_unit).slots
     }
 
-    /// Sectors in a frame that hold something.
-    pub fn filled(&self, frame: FrameId) -> u32 {
-        self.frame(frame).filled
+    /// Sectors in a buffer unit that hold something.
+    pub fn filled(&self, buffer_unit: BufferUnitId) -> u32 {
+        self.buffer_unit(buffer_unit).filled
     }
 
-    /// Asserts that no frame was lost.
+    /// Asserts that no buffer unit was lost.
     pub fn check(&self) {
         let free: usize = self.free.iter().map(Vec::len).sum();
         assert_eq!(
             free,
-            self.frames.iter().filter(|frame| frame.is_free).count(),
-            "a free frame is not listed"
+            self.buffer_units.iter().filter(|buffer_unit| buffer_unit.is_free).count(),
+            "a free buffer unit is not listed"
         );
         let waiting = self.ready.iter().flatten().chain(self.filling.iter().flatten());
-        for &frame in waiting {
+        for &buffer_unit in waiting {
             assert!(
-                self.frame(frame).place.is_none() && !self.frame(frame).is_free,
-                "{frame:?} does not wait"
+                self.buffer_unit(buffer_unit).place.is_none() && !self.buffer_unit(buffer_unit).is_free,
+                "{buffer_unit:?} does not wait"
             );
         }
     }

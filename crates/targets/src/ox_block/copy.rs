@@ -1,16 +1,16 @@
-//! Copies of a victim's blocks: each goes to a frame of its group, and says where it was copied from.
+//! Copies of a victim's blocks: each goes to a buffer unit of its group, and says where it was copied from.
 //!
-//! Deliberately not here: what is read of a victim, and when a frame of copies goes out (`ox::collect`).
+//! Deliberately not here: what is read of a victim, and when a buffer unit of copies goes out (`ox::collect`).
 
 use super::store::{Owner, OxBlock, Slot};
-use ocssd_ftl::{Kind, Mapped, Place, SectorTag};
+use ocssd_ftl::{Kind, Mapped, PhysicalAddress, SectorTag};
 use ocssd_lightnvm::{BufId, Buffers};
 
 impl OxBlock {
     /// Copies a sector that was read, or notes that it was lost, if it still is needed.
     pub(super) fn copy_sector(
         &mut self,
-        from: Place,
+        from: PhysicalAddress,
         (buffer, at): (BufId, u32),
         is_lost: bool,
         buffers: &mut Buffers,
@@ -25,10 +25,11 @@ impl OxBlock {
         };
         self.ask_ahead(lba, 1, buffers);
         let stream = self.copies_of(chunk);
-        let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
-        assert!(room > 0, "a full frame is being filled");
+        let (buffer_unit, room) =
+            self.buffer.filling(stream).expect("buffer units were counted before it was read");
+        assert!(room > 0, "a full buffer unit is being filled");
         self.copy_begun(chunk);
-        let (target, offset) = self.buffer.push(frame, Slot { lba, owner: Owner::Copy(from) }, 1);
+        let (target, offset) = self.buffer.push(buffer_unit, Slot { lba, owner: Owner::Copy(from) }, 1);
         self.buffer.close_if_full(stream);
         if kind == Kind::Lost {
             buffers.data_mut(target, offset, 1).fill(0);
@@ -42,7 +43,7 @@ impl OxBlock {
     /// says so is not in memory.
     fn whose(
         &self,
-        from: Place,
+        from: PhysicalAddress,
         (buffer, at): (BufId, u32),
         is_lost: bool,
         buffers: &Buffers,

@@ -56,7 +56,7 @@ impl OxBlock {
         assert!(is_new, "{name:?} gives way twice");
         self.store.stats.given_way += 1;
         if self.has_canary(Canary::GivesWayInPart) {
-            self.commit_what_landed(name);
+            self.commit_what_programmed(name);
         }
         self.end_transaction(name, End::Aborted);
     }
@@ -73,12 +73,12 @@ impl OxBlock {
         self.store.transactions.part_answered(name, part);
     }
 
-    /// The bug that is planted: blocks that landed are made true, and the transaction is given up behind them.
-    fn commit_what_landed(&mut self, name: BlockTransaction) {
+    /// The bug that is planted: blocks that were programmed are made true, and the transaction is given up behind them.
+    fn commit_what_programmed(&mut self, name: BlockTransaction) {
         let open = self.store.transactions.open.get_mut(&name).expect("it was chosen");
-        let landed: Vec<(u64, ocssd_ftl::Place)> =
+        let programmed: Vec<(u64, ocssd_ftl::PhysicalAddress)> =
             open.blocks.iter().filter_map(|(&lba, block)| Some((lba, block.place?))).collect();
-        for (lba, place) in landed {
+        for (lba, place) in programmed {
             open.blocks.remove(&lba);
             let entries = vec![LogEntry::Write { lba, place, count: 1 }];
             self.commits.push_back(Commit { entries, blocks: 0, done: Done::Piece });

@@ -3,19 +3,19 @@
 //! Moves of garbage collection are applied only where the block still is where it was copied from; replay decides the same,
 //! because it meets the same order. Deliberately not here: when a transaction is true (`ox::commit`).
 
-use super::store::{Owner, OxBlock, Part, Slot};
+use super::store::{Owner, OxBlock, Slot, TransactionPart};
 use crate::ox::canary::Canary;
 use crate::ox::commit::{Commit, Done};
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use ocssd_ftl::log::LogEntry;
-use ocssd_ftl::{L2p, Mapped, Place};
+use ocssd_ftl::{L2p, Mapped, PhysicalAddress};
 
 /// Adds a block that lies at `place` to the entries of its transaction, if it follows the last one there.
 pub(super) fn join(
     entries: &mut Vec<LogEntry>,
     lba: u64,
-    place: Place,
-    from: Option<Place>,
+    place: PhysicalAddress,
+    from: Option<PhysicalAddress>,
     is_chunk_start: bool,
 ) {
     let entry = match from {
@@ -42,27 +42,27 @@ pub(super) fn join(
 }
 
 impl OxBlock {
-    /// A frame of users' blocks landed at `place`: parts that are whole are committed.
-    pub(super) fn user_landed(&mut self, frame: FrameId, place: Place) {
+    /// A buffer unit of users' blocks was programmed at `place`: parts that are whole are committed.
+    pub(super) fn user_programmed(&mut self, buffer_unit: BufferUnitId, place: PhysicalAddress) {
         let by_part = self.has_canary(Canary::CommitByPart);
-        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+        let slots: Vec<Slot> = self.buffer.slots(buffer_unit).to_vec();
         for (offset, slot) in (0..).zip(slots) {
-            let at = Place(place.0 + offset);
+            let at = PhysicalAddress(place.0 + offset);
             let is_start = self.space.shape.chunk_of(at).1 == 0;
             let key = match slot.owner {
                 Owner::User(key) => key,
                 Owner::Transaction(transaction, nth) => {
-                    self.transaction_landed(transaction, (slot.lba, nth), at);
+                    self.transaction_programmed(transaction, (slot.lba, nth), at);
                     continue;
                 }
-                Owner::Copy(_) | Owner::Page => unreachable!("a frame of users holds {slot:?}"),
+                Owner::Copy(_) | Owner::Page => unreachable!("a buffer unit of users holds {slot:?}"),
             };
             let part = self.store.parts.get_mut(key);
-            assert!(part.left > 0, "more of a transaction landed than it has");
+            assert!(part.left > 0, "more of a transaction was programmed than it has");
             join(&mut part.entries, slot.lba, at, None, is_start);
             part.left -= 1;
             if part.left == 0 {
-                let Part { request, blocks, entries, .. } = self.store.parts.remove(key);
+                let TransactionPart { request, blocks, entries, .. } = self.store.parts.remove(key);
                 self.commits.push_back(Commit { entries, blocks, done: Done::User(request) });
             } else if by_part {
                 let entries = std::mem::take(&mut part.entries);
@@ -71,13 +71,19 @@ impl OxBlock {
         }
     }
 
-    /// What makes the copies of a frame at `place` true, together.
-    pub(super) fn copies_entries(&mut self, frame: FrameId, place: Place) -> Vec<LogEntry> {
+    /// What makes the copies of a buffer unit at `place` true, together.
+    pub(super) fn copies_entries(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        place: PhysicalAddress,
+    ) -> Vec<LogEntry> {
         let mut entries = Vec::new();
-        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+        let slots: Vec<Slot> = self.buffer.slots(buffer_unit).to_vec();
         for (offset, slot) in (0..).zip(slots) {
-            let at = Place(place.0 + offset);
-            let Owner::Copy(from) = slot.owner else { unreachable!("a frame of copies holds {slot:?}") };
+            let at = PhysicalAddress(place.0 + offset);
+            let Owner::Copy(from) = slot.owner else {
+                unreachable!("a buffer unit of copies holds {slot:?}")
+            };
             self.copy_ended(self.space.shape.chunk_of(from).0);
             // A run of places that were moved lies in one chunk, too.
             let is_start = [at, from].iter().any(|&place| self.space.shape.chunk_of(place).1 == 0);
@@ -119,24 +125,24 @@ impl OxBlock {
         }
     }
 
-    fn apply_write(&mut self, lba: u64, place: Place, count: u32) {
+    fn apply_write(&mut self, lba: u64, place: PhysicalAddress, count: u32) {
         assert!(lba + u64::from(count) <= self.sizes.blocks, "blocks beyond the instance are written");
         let (chunk, _) = self.space.shape.chunk_of(place);
         self.validate(place, count);
         self.space.unpin(chunk, count);
         for offset in 0..u64::from(count) {
-            let old = self.store.l2p.set(lba + offset, Mapped::Media(Place(place.0 + offset)));
+            let old = self.store.l2p.set(lba + offset, Mapped::Media(PhysicalAddress(place.0 + offset)));
             self.forget_place(old);
         }
         self.look_at(chunk);
     }
 
-    fn apply_move(&mut self, lba: u64, from: Place, to: Place, count: u32) {
+    fn apply_move(&mut self, lba: u64, from: PhysicalAddress, to: PhysicalAddress, count: u32) {
         let ((source, _), (chunk, _)) = (self.space.shape.chunk_of(from), self.space.shape.chunk_of(to));
         assert!(source != chunk, "chunk {} is copied to itself", chunk.0);
         self.space.unpin(chunk, count);
         for offset in 0..u64::from(count) {
-            let (from, to) = (Place(from.0 + offset), Place(to.0 + offset));
+            let (from, to) = (PhysicalAddress(from.0 + offset), PhysicalAddress(to.0 + offset));
             if self.store.l2p.move_if(lba + offset, Mapped::Media(from), Mapped::Media(to)) {
                 self.validate(to, 1);
                 self.forget_place(Mapped::Media(from));
@@ -159,7 +165,7 @@ impl OxBlock {
     }
 
     /// A sector that is valid and that no block of the map is at: the page that had it was lost. It is of no use.
-    fn forget_orphan(&mut self, place: Place) {
+    fn forget_orphan(&mut self, place: PhysicalAddress) {
         if self.store.cache.is_some() && self.space.live.is_valid(place) {
             assert!(self.store.stats.map_lost > 0, "{place:?} is valid and of no block");
             self.invalidate(place);
@@ -174,13 +180,15 @@ pub(super) fn replay(l2p: &mut L2p, entries: &[LogEntry], moves_stale: bool) {
         match *entry {
             LogEntry::Write { lba, place, count } => {
                 for offset in 0..u64::from(count) {
-                    l2p.set(lba + offset, Mapped::Media(Place(place.0 + offset)));
+                    l2p.set(lba + offset, Mapped::Media(PhysicalAddress(place.0 + offset)));
                 }
             }
             LogEntry::Move { lba, from, to, count } => {
                 for offset in 0..u64::from(count) {
-                    let (from, to) =
-                        (Mapped::Media(Place(from.0 + offset)), Mapped::Media(Place(to.0 + offset)));
+                    let (from, to) = (
+                        Mapped::Media(PhysicalAddress(from.0 + offset)),
+                        Mapped::Media(PhysicalAddress(to.0 + offset)),
+                    );
                     if moves_stale {
                         l2p.set(lba + offset, to);
                     } else {
@@ -226,11 +234,11 @@ mod tests {
     #[test]
     fn defect_4_replay_takes_what_was_there_from_the_map() {
         let mut l2p = map();
-        replay(&mut l2p, &[LogEntry::Write { lba: 7, place: Place(500), count: 3 }], false);
-        replay(&mut l2p, &[LogEntry::Write { lba: 8, place: Place(900), count: 1 }], false);
+        replay(&mut l2p, &[LogEntry::Write { lba: 7, place: PhysicalAddress(500), count: 3 }], false);
+        replay(&mut l2p, &[LogEntry::Write { lba: 8, place: PhysicalAddress(900), count: 1 }], false);
         assert_eq!(
             [7, 8, 9].map(|lba| l2p.get(lba)),
-            [500, 900, 502].map(|place| Mapped::Media(Place(place)))
+            [500, 900, 502].map(|place| Mapped::Media(PhysicalAddress(place)))
         );
         assert_eq!(l2p.count_mapped(), 3);
     }
@@ -240,12 +248,13 @@ mod tests {
     #[test]
     fn defect_5_any_sector_of_a_long_move_may_have_been_overwritten() {
         let mut l2p = map();
-        replay(&mut l2p, &[LogEntry::Write { lba: 0, place: Place(1000), count: 600 }], false);
-        replay(&mut l2p, &[LogEntry::Write { lba: 300, place: Place(5000), count: 1 }], false);
-        let moved = LogEntry::Move { lba: 0, from: Place(1000), to: Place(2000), count: 600 };
+        replay(&mut l2p, &[LogEntry::Write { lba: 0, place: PhysicalAddress(1000), count: 600 }], false);
+        replay(&mut l2p, &[LogEntry::Write { lba: 300, place: PhysicalAddress(5000), count: 1 }], false);
+        let moved =
+            LogEntry::Move { lba: 0, from: PhysicalAddress(1000), to: PhysicalAddress(2000), count: 600 };
         replay(&mut l2p, &[moved], false);
         let expected = [(299, 2299), (300, 5000), (301, 2301), (599, 2599)];
-        assert!(expected.iter().all(|&(lba, place)| l2p.get(lba) == Mapped::Media(Place(place))));
+        assert!(expected.iter().all(|&(lba, place)| l2p.get(lba) == Mapped::Media(PhysicalAddress(place))));
     }
 
     /// Defect 9: an unmapped block was read at address 0. Block 0 and place 0 are like any other here.
@@ -253,8 +262,8 @@ mod tests {
     fn defect_9_an_unmapped_block_is_nowhere_and_place_0_is_a_place() {
         let mut l2p = map();
         assert_eq!(l2p.get(0), Mapped::Nowhere);
-        replay(&mut l2p, &[LogEntry::Write { lba: 0, place: Place(0), count: 1 }], false);
-        assert_eq!(l2p.get(0), Mapped::Media(Place(0)));
+        replay(&mut l2p, &[LogEntry::Write { lba: 0, place: PhysicalAddress(0), count: 1 }], false);
+        assert_eq!(l2p.get(0), Mapped::Media(PhysicalAddress(0)));
         replay(&mut l2p, &[LogEntry::Discard { lba: 0, count: 1000 }], false);
         assert_eq!((l2p.get(0), l2p.count_mapped()), (Mapped::Nowhere, 0));
     }
@@ -265,24 +274,32 @@ mod tests {
         for (lba, place, starts) in
             [(5, 40, true), (6, 41, false), (7, 42, true), (9, 43, false), (10, 45, false)]
         {
-            join(&mut entries, lba, Place(place), None, starts);
+            join(&mut entries, lba, PhysicalAddress(place), None, starts);
         }
-        let write = |lba, place, count| LogEntry::Write { lba, place: Place(place), count };
+        let write = |lba, place, count| LogEntry::Write { lba, place: PhysicalAddress(place), count };
         assert_eq!(entries, [write(5, 40, 2), write(7, 42, 1), write(9, 43, 1), write(10, 45, 1)]);
-        join(&mut entries, 11, Place(46), Some(Place(3)), false);
-        join(&mut entries, 12, Place(47), Some(Place(4)), false);
-        join(&mut entries, 13, Place(48), Some(Place(9)), false);
-        assert_eq!(entries[4], LogEntry::Move { lba: 11, from: Place(3), to: Place(46), count: 2 });
+        join(&mut entries, 11, PhysicalAddress(46), Some(PhysicalAddress(3)), false);
+        join(&mut entries, 12, PhysicalAddress(47), Some(PhysicalAddress(4)), false);
+        join(&mut entries, 13, PhysicalAddress(48), Some(PhysicalAddress(9)), false);
+        assert_eq!(
+            entries[4],
+            LogEntry::Move { lba: 11, from: PhysicalAddress(3), to: PhysicalAddress(46), count: 2 }
+        );
         assert_eq!(entries.len(), 6);
     }
 
     #[test]
     fn numbers_beyond_the_instance_are_found() {
         let fits = |entry: LogEntry| super::fits(&[entry], 1000, 10_000);
-        assert!(fits(LogEntry::Write { lba: 999, place: Place(9_999), count: 1 }));
-        assert!(!fits(LogEntry::Write { lba: 999, place: Place(5), count: 2 }));
-        assert!(!fits(LogEntry::Write { lba: 5, place: Place(9_999), count: 2 }));
-        assert!(!fits(LogEntry::Move { lba: 5, from: Place(10_000), to: Place(5), count: 1 }));
+        assert!(fits(LogEntry::Write { lba: 999, place: PhysicalAddress(9_999), count: 1 }));
+        assert!(!fits(LogEntry::Write { lba: 999, place: PhysicalAddress(5), count: 2 }));
+        assert!(!fits(LogEntry::Write { lba: 5, place: PhysicalAddress(9_999), count: 2 }));
+        assert!(!fits(LogEntry::Move {
+            lba: 5,
+            from: PhysicalAddress(10_000),
+            to: PhysicalAddress(5),
+            count: 1
+        }));
         assert!(!fits(LogEntry::Discard { lba: u64::MAX, count: 1 }));
     }
 }

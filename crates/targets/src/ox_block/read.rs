@@ -1,4 +1,4 @@
-//! Reads: all blocks of a request are looked up together, so that it shows one state of the map; then they come from frames,
+//! Reads: all blocks of a request are looked up together, so that it shows one state of the map; then they come from buffer units,
 //! from media, or from nowhere.
 //!
 //! Every sector from media is judged by its tag: the right block, content that matches its checksum. An unmapped block is
@@ -8,7 +8,7 @@
 use super::store::{BlockRead, OxBlock, UserRead};
 use crate::ox::flight::Purpose;
 use crate::ox::retry::Whose;
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, Mapped, SectorTag};
@@ -55,10 +55,10 @@ impl OxBlock {
                     Ppa::NOWHERE
                 }
                 Mapped::Media(place) => match self.held(place) {
-                    Some((frame, offset)) => {
-                        buffers.copy_data(self.buffer.buffer(frame), offset, buffer, index, 1);
+                    Some((buffer_unit, offset)) => {
+                        buffers.copy_data(self.buffer.buffer(buffer_unit), offset, buffer, index, 1);
                         self.store.stats.read_cached += 1;
-                        self.held_is_lost(key, frame, offset, buffers)
+                        self.held_is_lost(key, buffer_unit, offset, buffers)
                     }
                     None => {
                         self.space.hold(self.space.shape.chunk_of(place).0);
@@ -83,8 +83,14 @@ impl OxBlock {
     }
 
     /// What is held may be the copy of a sector that the media lost.
-    fn held_is_lost(&mut self, key: SlabKey, frame: FrameId, offset: u32, buffers: &Buffers) -> Ppa {
-        let source = self.buffer.buffer(frame);
+    fn held_is_lost(
+        &mut self,
+        key: SlabKey,
+        buffer_unit: BufferUnitId,
+        offset: u32,
+        buffers: &Buffers,
+    ) -> Ppa {
+        let source = self.buffer.buffer(buffer_unit);
         let tag = SectorTag::decode(buffers.oob(source, offset, 1), buffers.data(source, offset, 1));
         if tag.is_ok_and(|tag| tag.kind == Kind::Lost) {
             self.store.requests.fail(key, Status::UNRECOVERED_READ);

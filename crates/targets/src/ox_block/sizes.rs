@@ -5,14 +5,14 @@
 use super::map_cache;
 use crate::ox::options::Options;
 use crate::ox::sizes::Demand;
-use ocssd_ftl::Shape;
+use ocssd_ftl::InstanceGeometry;
 use ocssd_lightnvm::Geometry;
 
 /// Blocks of a transaction: 1 MiB of 4 KiB sectors (CIDR 2020 section 3.2).
 pub const TRANSACTION_BLOCKS_MAX: u32 = 256;
 
 /// What an instance of `blocks` blocks takes.
-pub fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand {
+pub fn demand(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> Demand {
     let size = map_cache::page_size(geometry, shape, options).expect("it was looked at before");
     let whole = || (0, blocks * u64::from(map_cache::entry_bytes(shape)));
     let (map_pages, map_bytes) = size.map_or_else(whole, |(size, _)| map_cache::demand(shape, blocks, size));
@@ -25,12 +25,12 @@ mod tests {
     use super::super::store::Blocks;
     use crate::ox::options::Options;
     use crate::ox::sizes::Sizes;
-    use ocssd_ftl::Shape;
+    use ocssd_ftl::InstanceGeometry;
     use ocssd_lightnvm::{Geometry, PuId};
 
     fn sizes(percent: u32, good: u32) -> Result<Sizes, String> {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
-        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
         let options = Options { over_provisioning_percent: percent, ..Options::default() };
         Sizes::new::<Blocks>(&geometry, &shape, &options, (good, 1), None)
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn an_instance_that_exists_keeps_its_blocks() {
         let geometry = Geometry::example(1, 1, 60, 24, 4);
-        let shape = Shape::new(&geometry, &[PuId(0)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0)]);
         let sizes = Sizes::new::<Blocks>(&geometry, &shape, &Options::default(), (3, 1), Some(500))
             .expect("it exists");
         assert!(sizes.blocks == 500 && sizes.chunks_needed > 3);

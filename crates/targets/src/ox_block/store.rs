@@ -12,14 +12,14 @@ use crate::ox::commit::AtLog;
 use crate::ox::options::{Durability, Options};
 use crate::ox::sizes::{Demand, Sizes};
 use crate::ox::store::Image;
-use crate::ox::write_buffer::{FrameId, StreamIndex};
+use crate::ox::write_buffer::{BufferUnitId, StreamIndex};
 use crate::ox::{Ox, Store};
 use crate::recovery::found::Known;
 use crate::recovery::media::Media;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::{LogEntry, Lsn, Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, Kind, L2p, Place, SectorTag, Shape, ValidMap};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind, L2p, PhysicalAddress, SectorTag, ValidMap};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::transaction::BlockTransaction;
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
@@ -36,12 +36,12 @@ pub enum Owner {
     /// A transaction's over several requests: which of its blocks, as they came.
     Transaction(BlockTransaction, u32),
     /// It is a copy of this place.
-    Copy(Place),
+    Copy(PhysicalAddress),
     /// It is a page of the map: the number goes on where the blocks' end.
     Page,
 }
 
-/// A sector of a frame.
+/// A sector of a buffer unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The logical sector.
@@ -52,9 +52,9 @@ pub struct Slot {
 
 /// A transaction whose data are on their way.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct TransactionPart {
     pub request: SlabKey,
-    /// Blocks that did not land.
+    /// Blocks that were not programmed.
     pub left: u32,
     /// Blocks it has.
     pub blocks: u32,
@@ -87,7 +87,7 @@ pub struct Blocks {
     pub(super) cache: Option<MapCache>,
     pub(super) requests: Requests,
     /// Transactions whose data are on their way.
-    pub(super) parts: Slab<Part>,
+    pub(super) parts: Slab<TransactionPart>,
     /// The transaction whose blocks are being taken into the buffer.
     pub(super) open_part: Option<SlabKey>,
     /// Transactions over several requests.
@@ -103,7 +103,7 @@ impl Store for Blocks {
     const NAME: &'static str = "ox-block";
     const WHOLE: bool = false;
     const CAN_DROP_LOG: bool = true;
-    const FRAMES_PER_READ: usize = 1;
+    const BUFFER_UNITS_PER_READ: usize = 1;
     const SECTIONS: u64 = 2;
     type Entry = LogEntry;
     type Slot = Slot;
@@ -112,22 +112,22 @@ impl Store for Blocks {
     type Live = ValidMap;
     type Map = BlockMap;
 
-    fn suits(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+    fn suits(geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> Result<(), String> {
         map_cache::page_size(geometry, shape, options).map(drop)
     }
 
-    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand {
+    fn demand(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> Demand {
         sizes::demand(geometry, shape, blocks, options)
     }
 
-    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> BlockMap {
+    fn new_map(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> BlockMap {
         BlockMap::fresh(geometry, shape, blocks, options)
     }
 
     fn load_map(
         sections: &Sections,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         of: (u64, TransactionId),
         options: &Options,
     ) -> Result<BlockMap, String> {
@@ -137,7 +137,7 @@ impl Store for Blocks {
     fn replay(
         map: &mut BlockMap,
         transaction: &Transaction<LogEntry>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
     ) -> bool {
         map.replay(transaction, shape, options)
@@ -156,7 +156,7 @@ impl Store for Blocks {
         map.take_over(options)
     }
 
-    fn page_chunks(map: &BlockMap, shape: &Shape) -> BTreeSet<ChunkIndex> {
+    fn page_chunks(map: &BlockMap, shape: &InstanceGeometry) -> BTreeSet<ChunkIndex> {
         map.page_chunks(shape)
     }
 
@@ -164,12 +164,12 @@ impl Store for Blocks {
         map.is_new_in_pages()
     }
 
-    fn retain(map: &mut BlockMap, shape: &Shape, keep: &dyn Fn(Place) -> bool) {
+    fn retain(map: &mut BlockMap, shape: &InstanceGeometry, keep: &dyn Fn(PhysicalAddress) -> bool) {
         let lost = map_cache::lost_place(shape.places());
         map.l2p.retain_media(|place| place == lost || keep(place));
     }
 
-    fn live(map: &BlockMap, shape: &Shape) -> ValidMap {
+    fn live(map: &BlockMap, shape: &InstanceGeometry) -> ValidMap {
         map.valid(shape)
     }
 
@@ -205,8 +205,12 @@ impl Store for Blocks {
         ox.tend_pages(buffers)
     }
 
-    fn pages_landed(ox: &mut OxBlock, frame: FrameId, place: Place) -> Vec<LogEntry> {
-        ox.pages_landed_at(frame, place)
+    fn pages_programmed(
+        ox: &mut OxBlock,
+        buffer_unit: BufferUnitId,
+        place: PhysicalAddress,
+    ) -> Vec<LogEntry> {
+        ox.pages_programmed_at(buffer_unit, place)
     }
 
     fn serve(ox: &mut OxBlock, buffers: &mut Buffers) -> bool {
@@ -217,19 +221,23 @@ impl Store for Blocks {
         ox.admit(buffers)
     }
 
-    fn settle(ox: &mut OxBlock) -> bool {
+    fn answer_durable(ox: &mut OxBlock) -> bool {
         ox.flush()
     }
 
     /// Tags are written when a block is taken.
-    fn seal(_: &mut OxBlock, _: FrameId, _: &mut Buffers) {}
+    fn encode(_: &mut OxBlock, _: BufferUnitId, _: &mut Buffers) {}
 
-    fn landed(ox: &mut OxBlock, frame: FrameId, place: Place) {
-        ox.user_landed(frame, place);
+    fn programmed(ox: &mut OxBlock, buffer_unit: BufferUnitId, place: PhysicalAddress) {
+        ox.user_programmed(buffer_unit, place);
     }
 
-    fn copies_landed(ox: &mut OxBlock, frame: FrameId, place: Place) -> Vec<LogEntry> {
-        ox.copies_entries(frame, place)
+    fn copies_programmed(
+        ox: &mut OxBlock,
+        buffer_unit: BufferUnitId,
+        place: PhysicalAddress,
+    ) -> Vec<LogEntry> {
+        ox.copies_entries(buffer_unit, place)
     }
 
     fn dropped(ox: &mut OxBlock, slots: &[Slot]) {
@@ -337,13 +345,25 @@ impl Store for Blocks {
         tag.is_ok_and(|tag| matches!(tag.kind, Kind::Data | Kind::Lost))
     }
 
-    fn next_run(ox: &mut OxBlock, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
+    fn next_run(
+        ox: &mut OxBlock,
+        chunk: ChunkIndex,
+        from: PhysicalAddress,
+        most: u32,
+    ) -> Option<(PhysicalAddress, u32)> {
         ox.next_valid_run(chunk, from, most)
     }
 
-    fn copy(ox: &mut OxBlock, first: Place, count: u32, buffer: BufId, lost: u64, buffers: &mut Buffers) {
+    fn copy(
+        ox: &mut OxBlock,
+        first: PhysicalAddress,
+        count: u32,
+        buffer: BufId,
+        lost: u64,
+        buffers: &mut Buffers,
+    ) {
         for offset in 0..count {
-            let from = Place(first.0 + u64::from(offset));
+            let from = PhysicalAddress(first.0 + u64::from(offset));
             ox.copy_sector(from, (buffer, offset), lost >> offset & 1 == 1, buffers);
         }
     }

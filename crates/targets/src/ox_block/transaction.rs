@@ -1,4 +1,4 @@
-//! Transactions over several requests: blocks go to frames as they come, and are logged together when the commit does.
+//! Transactions over several requests: blocks go to buffer units as they come, and are logged together when the commit does.
 //!
 //! Until then nothing of them is mapped, so nobody sees them and a power cut leaves nothing. Each has room reserved for as many
 //! blocks as it may have, beyond what other requests may count on: an open one holds up nobody. Deliberately not here: what a
@@ -15,7 +15,7 @@ use crate::ox::state::Ending;
 use crate::ox::write_buffer::StreamIndex;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::LogEntry;
-use ocssd_ftl::{Kind, Place};
+use ocssd_ftl::{Kind, PhysicalAddress};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::transaction::{
     BlockTransaction, TransactionLimits, TransactionPart, TransactionRefusal, Transactions,
@@ -34,9 +34,9 @@ const PART_OF_INSTANCE: u64 = 16;
 pub(super) enum End {
     /// It is open.
     Open,
-    /// Its commit waits for blocks to land.
+    /// Its commit waits for blocks to be programmed.
     Committed(SlabKey),
-    /// It is given up once its blocks have landed.
+    /// It is given up once its blocks have been programmed.
     Aborted,
 }
 
@@ -45,18 +45,18 @@ pub(super) enum End {
 pub(super) struct Block {
     /// Which of the blocks that came is the newest of it.
     nth: u32,
-    /// Where that landed.
-    pub place: Option<Place>,
+    /// Where that was programmed.
+    pub place: Option<PhysicalAddress>,
 }
 
 /// A transaction that is not logged.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub end: End,
-    /// Blocks of writes that were taken, and of these those that are not in frames.
+    /// Blocks of writes that were taken, and of these those that are not in buffer units.
     taken: u32,
     pub waiting: u32,
-    /// Blocks in frames that did not land.
+    /// Blocks in buffer units that were not programmed.
     flying: u32,
     pub blocks: BTreeMap<u64, Block>,
     /// A request that ends it was taken, or it gave way.
@@ -157,7 +157,7 @@ impl OxBlock {
         self.gathered_max() - u64::from(self.sizes.gathered)
     }
 
-    /// Goes on with the request in front, a part of a transaction. False if it must wait for frames.
+    /// Goes on with the request in front, a part of a transaction. False if it must wait for buffer units.
     pub(super) fn admit_of_transaction(
         &mut self,
         key: SlabKey,
@@ -188,7 +188,7 @@ impl OxBlock {
         true
     }
 
-    /// Takes the blocks of a write into frames. True if all are.
+    /// Takes the blocks of a write into buffer units. True if all are.
     fn take_blocks(&mut self, key: SlabKey, transaction: BlockTransaction, buffers: &mut Buffers) -> bool {
         let request = self.store.requests.get(key).request;
         let source = request.buffer.expect("a write without a buffer was refused");
@@ -198,12 +198,12 @@ impl OxBlock {
             if done == request.count {
                 return true;
             }
-            let Some((frame, _)) = self.buffer.filling(StreamIndex::USER) else { return false };
+            let Some((buffer_unit, _)) = self.buffer.filling(StreamIndex::USER) else { return false };
             let lba = request.block + u64::from(done);
             let nth = self.next_block(transaction, lba);
             self.ask_ahead(lba, 1, buffers);
             let slot = Slot { lba, owner: Owner::Transaction(transaction, nth) };
-            let (buffer, at) = self.buffer.push(frame, slot, 1);
+            let (buffer, at) = self.buffer.push(buffer_unit, slot, 1);
             buffers.copy_data(source, done, buffer, at, 1);
             self.tag(Kind::Data, lba, (buffer, at), buffers);
             self.buffer.close_if_full(StreamIndex::USER);
@@ -212,7 +212,7 @@ impl OxBlock {
         }
     }
 
-    /// A block of a transaction goes to a frame. What it held before is not needed.
+    /// A block of a transaction goes to a buffer unit. What it held before is not needed.
     fn next_block(&mut self, transaction: BlockTransaction, lba: u64) -> u32 {
         let open = self.store.transactions.open.get_mut(&transaction).expect("it was looked at");
         assert!(open.waiting > 0, "more blocks came than {transaction:?} has");
@@ -227,23 +227,23 @@ impl OxBlock {
     }
 
     /// What lies at a place that was never mapped is not needed.
-    fn give_up_place(&mut self, place: Place) {
+    fn give_up_place(&mut self, place: PhysicalAddress) {
         let chunk = self.space.shape.chunk_of(place).0;
         self.space.unpin(chunk, 1);
         self.look_at(chunk);
     }
 
-    /// A block of a transaction landed.
-    pub(super) fn transaction_landed(
+    /// A block of a transaction was programmed.
+    pub(super) fn transaction_programmed(
         &mut self,
         transaction: BlockTransaction,
         (lba, nth): (u64, u32),
-        place: Place,
+        place: PhysicalAddress,
     ) {
         let torn = self.has_canary(Canary::TransactionByPart);
         let open = self.store.transactions.open.get_mut(&transaction);
-        let open = open.expect("a transaction stays until all its blocks landed");
-        assert!(open.flying > 0, "more of {transaction:?} landed than it has");
+        let open = open.expect("a transaction stays until all its blocks were programmed");
+        assert!(open.flying > 0, "more of {transaction:?} was programmed than it has");
         open.flying -= 1;
         let is_newest = open.blocks.get(&lba).is_some_and(|block| block.nth == nth);
         if is_newest && open.end != End::Aborted && torn {
@@ -270,7 +270,7 @@ impl OxBlock {
         self.finish_transaction(transaction);
     }
 
-    /// A transaction that ended is logged, or forgotten, once all its blocks have landed.
+    /// A transaction that ended is logged, or forgotten, once all its blocks have been programmed.
     fn finish_transaction(&mut self, transaction: BlockTransaction) {
         let open = &self.store.transactions.open[&transaction];
         if open.end == End::Open || open.flying > 0 || open.waiting > 0 {
@@ -280,13 +280,13 @@ impl OxBlock {
             self.store.transactions.open.remove(&transaction).expect("it is there");
         self.work_due = true;
         let End::Committed(key) = end else {
-            // What landed was given up when it did.
+            // What was programmed was given up when it did.
             self.gathered -= u64::from(self.transaction_blocks());
             return;
         };
         let mut entries = Vec::new();
         for (lba, block) in blocks {
-            let place = block.place.expect("all its blocks landed");
+            let place = block.place.expect("all its blocks were programmed");
             let is_start = self.space.shape.chunk_of(place).1 == 0;
             join(&mut entries, lba, place, None, is_start);
         }
@@ -312,12 +312,12 @@ impl OxBlock {
         }
     }
 
-    /// True if a transaction that ended waits for blocks to land.
+    /// True if a transaction that ended waits for blocks to be programmed.
     pub(super) fn has_ended_transaction(&self) -> bool {
         self.store.transactions.open.values().any(|open| open.end != End::Open)
     }
 
-    /// Transactions that are open, or whose blocks did not all land.
+    /// Transactions that are open, or whose blocks were not all programmed.
     pub(super) fn open_transactions(&self) -> usize {
         self.store.transactions.open.len()
     }

@@ -4,7 +4,7 @@
 
 use super::store::OxBlock;
 use crate::ox::space::Live;
-use ocssd_ftl::{ChunkIndex, LineId, Place, ValidMap};
+use ocssd_ftl::{ChunkIndex, LineId, PhysicalAddress, ValidMap};
 
 /// A chunk as a row of the map of valid sectors.
 const fn row(chunk: ChunkIndex) -> LineId {
@@ -39,14 +39,14 @@ impl Live for ValidMap {
 
 impl OxBlock {
     /// Places are the newest versions of something from now on.
-    pub(super) fn validate(&mut self, first: Place, count: u32) {
+    pub(super) fn validate(&mut self, first: PhysicalAddress, count: u32) {
         assert!(count > 0, "nothing at {first:?} becomes valid");
         self.space.live.set_run(first, u64::from(count));
         self.space.changed(self.space.shape.chunk_of(first).0);
     }
 
     /// A place is not needed any more.
-    pub(super) fn invalidate(&mut self, place: Place) {
+    pub(super) fn invalidate(&mut self, place: PhysicalAddress) {
         let chunk = ChunkIndex(self.space.live.clear(place, self.applied.0).0);
         self.space.changed(chunk);
         if self.space.live_count(chunk) == 0 {
@@ -55,7 +55,12 @@ impl OxBlock {
     }
 
     /// The next run of valid sectors of a chunk.
-    pub(super) fn next_valid_run(&self, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
+    pub(super) fn next_valid_run(
+        &self,
+        chunk: ChunkIndex,
+        from: PhysicalAddress,
+        most: u32,
+    ) -> Option<(PhysicalAddress, u32)> {
         let (first, count) = self.space.live.next_run(row(chunk), from, u64::from(most))?;
         Some((first, u32::try_from(count).expect("no more than was asked for")))
     }

@@ -5,7 +5,7 @@
 
 use super::requests::OfRequest;
 use super::sizes::TRANSACTION_BLOCKS_MAX;
-use super::store::{Owner, OxBlock, Part, Slot};
+use super::store::{Owner, OxBlock, Slot, TransactionPart};
 use crate::ox::commit::{Commit, Done};
 use crate::ox::write_buffer::StreamIndex;
 use crate::request_table::Pending;
@@ -73,13 +73,15 @@ impl OxBlock {
             let Some(part) = self.store.open_part.or_else(|| self.begin_part(key, buffers)) else {
                 return (false, any);
             };
-            let Some((frame, room)) = self.buffer.filling(StreamIndex::USER) else { return (false, any) };
+            let Some((buffer_unit, room)) = self.buffer.filling(StreamIndex::USER) else {
+                return (false, any);
+            };
             let in_part = TRANSACTION_BLOCKS_MAX - done % TRANSACTION_BLOCKS_MAX;
             let count = room.min(request.count - done).min(in_part);
-            assert!(count > 0, "a frame without room is being filled");
+            assert!(count > 0, "a buffer unit without room is being filled");
             for offset in done..done + count {
                 let slot = Slot { lba: request.block + u64::from(offset), owner: Owner::User(part) };
-                let (buffer, at) = self.buffer.push(frame, slot, 1);
+                let (buffer, at) = self.buffer.push(buffer_unit, slot, 1);
                 buffers.copy_data(source, offset, buffer, at, 1);
                 self.tag(Kind::Data, slot.lba, (buffer, at), buffers);
             }
@@ -101,8 +103,11 @@ impl OxBlock {
             return None;
         }
         assert!(self.store.open_part.is_none() && left > 0, "a part is begun within another, or of nothing");
-        let part =
-            self.store.parts.insert(Part { request: key, left, blocks: left, entries: Vec::new() }).ok()?;
+        let part = self
+            .store
+            .parts
+            .insert(TransactionPart { request: key, left, blocks: left, entries: Vec::new() })
+            .ok()?;
         self.gathered += u64::from(left);
         self.store.open_part = Some(part);
         self.store.requests.begin_parts(key, 1);
@@ -128,7 +133,7 @@ impl OxBlock {
         oob[..TAG_BYTES].copy_from_slice(&bytes);
     }
 
-    /// A frame that is filled in part goes out once nothing else of users is on its way: what is, brings more to fill it.
+    /// A buffer unit that is filled in part goes out once nothing else of users is on its way: what is, brings more to fill it.
     fn close_partial(&mut self) -> bool {
         let is_idle = self.data_points[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
         // Blocks of open transactions wait for others: nobody waits for them.

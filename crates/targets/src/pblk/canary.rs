@@ -16,22 +16,22 @@ pub enum Canary {
     FlushTooEarly,
     /// A write with FUA is answered like any other: a flag that is taken and ignored.
     FuaIgnored,
-    /// What a flush was promised becomes fill once it is superseded in the buffer, though its successor is not durable:
+    /// What a flush was promised becomes padding once it is superseded in the buffer, though its successor is not durable:
     /// data that looks dead is dropped.
-    FlushedBecomesFill,
+    FlushedBecomesPadding,
     /// Content and tag of what a user reads are not looked at: no end-to-end check.
     ReadUnchecked,
     /// Pieces of a checkpoint are taken as they are at mount: no checksum of metadata.
     CheckpointUnchecked,
     /// A checkpoint's header is written without waiting for what it names: no barrier before a commit record.
     CheckpointUnordered,
-    /// Lines dead by garbage collection or overwriting are reset without a barrier: erased before the copy is durable.
+    /// Lines dead by garbage collection or overwriting are reset without a barrier: reset before the copy is durable.
     ResetWithoutBarrier,
     /// A line that died by a discard is reset before the discard's record is on media: an older version comes back.
     ResetBeforeDiscard,
     /// A line is reset although it is being read: no reference count.
     ResetUnderReads,
-    /// The durable version of a block dies when the next one enters the buffer, not when that lands, as in Linux's pblk.
+    /// The durable version of a block dies when the next one enters the buffer, not when that is programmed, as in Linux's pblk.
     OverwrittenTooEarly,
     /// The same of a sector that garbage collection copies: it dies when the copy enters the buffer.
     MovedTooEarly,
@@ -44,7 +44,7 @@ pub enum Canary {
     /// A write or reset that the drive did not carry out is taken for a failure of its chunk: not sent again.
     FailedCommandIsOfChunk,
     /// A write that failed is treated as one that succeeded: a status nobody looks at.
-    FailedWriteLands,
+    FailedWriteCommits,
     /// Discards are not written down: as in Linux's pblk, but where they should be durable.
     DiscardUnrecorded,
     /// Discards found at mount take away nothing: replay of one kind of record is missing.
@@ -128,7 +128,7 @@ impl Canary {
     pub const ALL: &[(Self, &str)] = &[
         (Self::FlushTooEarly, "flush-too-early"),
         (Self::FuaIgnored, "fua-ignored"),
-        (Self::FlushedBecomesFill, "flushed-becomes-fill"),
+        (Self::FlushedBecomesPadding, "flushed-becomes-padding"),
         (Self::ReadUnchecked, "read-unchecked"),
         (Self::CheckpointUnchecked, "checkpoint-unchecked"),
         (Self::CheckpointUnordered, "checkpoint-unordered"),
@@ -139,7 +139,7 @@ impl Canary {
         (Self::MovedTooEarly, "moved-too-early"),
         (Self::MovesStale, "moves-stale"),
         (Self::WindowIgnored, "window-ignored"),
-        (Self::FailedWriteLands, "failed-write-lands"),
+        (Self::FailedWriteCommits, "failed-write-commits"),
         (Self::DiscardUnrecorded, "discard-unrecorded"),
         (Self::DiscardNotReplayed, "discard-not-replayed"),
         (Self::OldestWins, "oldest-wins"),

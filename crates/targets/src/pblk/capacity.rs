@@ -5,7 +5,7 @@
 
 use super::options::{Mode, Options, PERCENT_MAX};
 use super::pieces;
-use ocssd_ftl::{ChunkLayout, Shape, TAG_BYTES, tail};
+use ocssd_ftl::{ChunkLayout, InstanceGeometry, TAG_BYTES, tail};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
 
 /// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
@@ -79,7 +79,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// A sentence that says what does not fit, and what would.
-pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Asked, String> {
+pub fn ask(geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> Result<Asked, String> {
     options.check()?;
     check_oob(geometry)?;
     let layout = layout(geometry, options)?;
@@ -112,7 +112,7 @@ struct Beside {
 /// What that depends on, but for how much users get.
 struct Needed<'a> {
     geometry: &'a Geometry,
-    shape: &'a Shape,
+    shape: &'a InstanceGeometry,
     options: &'a Options,
     layout: ChunkLayout,
     buffer_units: u32,
@@ -122,7 +122,7 @@ struct Needed<'a> {
 }
 
 impl<'a> Needed<'a> {
-    fn new(geometry: &'a Geometry, shape: &'a Shape, options: &'a Options, asked: &Asked) -> Self {
+    fn new(geometry: &'a Geometry, shape: &'a InstanceGeometry, options: &'a Options, asked: &Asked) -> Self {
         let line_sectors = u64::from(shape.units()) * u64::from(asked.layout.data_sectors());
         let streams = options.classification().streams();
         let Asked { layout, buffer_units, .. } = *asked;
@@ -134,7 +134,7 @@ impl<'a> Needed<'a> {
         // One checkpoint is written while the last one stands, each begun in the middle of a line.
         let map_lines =
             narrow(2 * checkpoint_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
-        // What users have put into the buffer must always find a place: lines drain only once it has landed.
+        // What users have put into the buffer must always find a place: lines drain only once it has been programmed.
         let buffer_lines = narrow((u64::from(buffer_units) * u64::from(layout.batch)).div_ceil(line_sectors));
         // Each stream has a line open and may need the next; one is being emptied.
         let reserve_lines = streams + map_lines + buffer_lines + 1;
@@ -153,7 +153,7 @@ impl<'a> Needed<'a> {
 /// A sentence that says what does not fit, and what would.
 pub fn plan(
     geometry: &Geometry,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     options: &Options,
     asked: &Asked,
     existing: Option<u64>,
@@ -253,7 +253,12 @@ fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, option
 }
 
 /// Sectors a checkpoint takes at most: the entries of all shards, the bits of all lines, and the header.
-fn checkpoint_sectors(geometry: &Geometry, shape: &Shape, options: &Options, user_sectors: u64) -> u64 {
+fn checkpoint_sectors(
+    geometry: &Geometry,
+    shape: &InstanceGeometry,
+    options: &Options,
+    user_sectors: u64,
+) -> u64 {
     let shard = options.knobs.map_shard.sectors();
     let sector_bytes = usize::try_from(geometry.sector_bytes).expect("32 bits fit an index");
     let piece = pieces::content_bytes(sector_bytes, options.knobs.checkpoint_piece_bytes);
@@ -342,7 +347,7 @@ fn batch_of(unit: u32, chunk_sectors: u32, mode: Mode) -> u32 {
     }
 }
 
-fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u64 {
+fn good_chunks(shape: &InstanceGeometry, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u64 {
     let chunks = (0..shape.lines()).flat_map(|line| {
         (0..shape.units()).map(move |unit| (ocssd_ftl::LineId(line), ocssd_ftl::UnitIndex(unit)))
     });
@@ -355,7 +360,7 @@ fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u6
 fn buffer_units(
     geometry: &Geometry,
     layout: &ChunkLayout,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     options: &Options,
     streams: u32,
 ) -> Result<(u32, u32), String> {
@@ -433,7 +438,7 @@ mod tests {
     #[test]
     fn an_instance_keeps_its_blocks_when_more_chunks_died_than_were_spare() {
         let geometry = Geometry::example(2, 2, 24, 64, 4);
-        let shape = Shape::new(&geometry, &[PuId(0), PuId(1), PuId(2), PuId(3)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1), PuId(2), PuId(3)]);
         let options = Options { over_provisioning_percent: 50, ..Options::default() };
         let chunk = |state| ChunkDescriptor {
             state,

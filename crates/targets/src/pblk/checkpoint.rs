@@ -13,7 +13,7 @@ use super::canary::Canary;
 use super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
 use super::pieces::{self, PieceLayout};
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, LineId, LineSequence, Piece, Place, SectorTag, Sequence, UnitIndex};
+use ocssd_ftl::{Kind, LineContent, LineId, LineSequence, PhysicalAddress, SectorTag, Sequence, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES, Status};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Checkpoints {
     /// Lines whose valid bits are among the pieces, behind the map.
     rows: Vec<LineId>,
     /// Where the records of discards were when it was begun, in order: these are valid, but no block's.
-    discard_places: Vec<Place>,
+    discard_places: Vec<PhysicalAddress>,
     pieces: u64,
     next: u64,
     done: u64,
@@ -336,7 +336,7 @@ impl Pblk {
             let stream = self.map_stream();
             let Some(line) = self.writable_line(stream) else { return any };
             let Some(write) = self.open_line(line).next_data() else { return any };
-            if write.piece == Piece::Head {
+            if write.piece == LineContent::Head {
                 if !self.write_head(stream, line, write, buffers) {
                     return any;
                 }
@@ -378,7 +378,7 @@ impl Pblk {
             let (content, rest) = bytes[pieces::PIECE_HEADER_BYTES..].split_at_mut(layout.content_bytes);
             self.fill_piece(&layout, first + u64::from(index), content);
             rest.fill(0);
-            pieces::seal(self.checkpoints.number, layout.content_bytes, bytes);
+            pieces::encode_tags(self.checkpoints.number, layout.content_bytes, bytes);
             // Where content is stamps, a piece's stamp is how it begins.
             let mut begin = [0; STAMP_BYTES];
             begin.copy_from_slice(&bytes[..STAMP_BYTES]);

@@ -22,7 +22,7 @@ pub struct LineRow {
     pub sequence: LineSequence,
     pub opened_at: Sequence,
     pub data_sectors: u64,
-    pub erases: u32,
+    pub resets: u32,
     /// The row of valid bits is among the pieces.
     pub has_bits: bool,
 }
@@ -77,7 +77,7 @@ impl LineRow {
             sequence: entry.sequence,
             opened_at: entry.opened_at,
             data_sectors: entry.data_sectors,
-            erases: entry.erases,
+            resets: entry.resets,
             has_bits,
         }
     }
@@ -94,7 +94,7 @@ impl LineRow {
         };
         let mut row = [0; Self::BYTES];
         row[..4].copy_from_slice(&[state, self.stream.0, u8::from(self.has_bits), 0]);
-        row[4..8].copy_from_slice(&self.erases.to_le_bytes());
+        row[4..8].copy_from_slice(&self.resets.to_le_bytes());
         let values = [self.sequence.0, self.opened_at.0, self.data_sectors];
         for (place, value) in row[8..].chunks_exact_mut(8).zip(values) {
             place.copy_from_slice(&value.to_le_bytes());
@@ -115,7 +115,7 @@ impl LineRow {
             state,
             stream: Stream(stream),
             has_bits: has_bits == 1,
-            erases: reader.u32()?,
+            resets: reader.u32()?,
             sequence: LineSequence(reader.u64()?),
             opened_at: Sequence(reader.u64()?),
             data_sectors: reader.u64()?,
@@ -252,7 +252,7 @@ mod tests {
             sequence: LineSequence(7),
             opened_at: Sequence(99),
             data_sectors: 1 << 33,
-            erases: 5,
+            resets: 5,
             has_bits: true,
         };
         let header = CheckpointHeader {

@@ -52,7 +52,7 @@ impl Pblk {
             || !self.gc.is_idle()
             || !self.checkpoints.is_idle()
             || !self.reclaimer.is_idle()
-            || self.fill_left > 0
+            || self.pad_units_left > 0
             || self.shutdown.is_begun()
             || self.is_read_only();
         let state = &mut self.streams[stream.index()];

@@ -4,7 +4,7 @@
 //! taken after it was durable is complete, the sector is worthless. Deliberately not here: who reads the records
 //! (`mount`).
 
-use ocssd_ftl::{Corrupt, Place, Sequence};
+use ocssd_ftl::{Corrupt, PhysicalAddress, Sequence};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The blocks of one discard.
@@ -38,7 +38,7 @@ impl DiscardRange {
 struct Record {
     range: DiscardRange,
     /// Where it is, once it is durable.
-    place: Option<Place>,
+    place: Option<PhysicalAddress>,
 }
 
 /// The records, by when they were made.
@@ -84,13 +84,18 @@ impl Discards {
     }
 
     /// A record was found at mount.
-    pub fn restore(&mut self, sequence: Sequence, range: DiscardRange, place: Place) {
+    pub fn restore(&mut self, sequence: Sequence, range: DiscardRange, place: PhysicalAddress) {
         self.records.insert(sequence, Record { range, place: Some(place) });
     }
 
     /// A record is durable at `place`; false if nobody needs it any more. A copy takes the place of `previous`, its original;
     /// a second copy of it is not needed.
-    pub fn settle(&mut self, sequence: Sequence, place: Place, previous: Option<Place>) -> bool {
+    pub fn commit_mapping(
+        &mut self,
+        sequence: Sequence,
+        place: PhysicalAddress,
+        previous: Option<PhysicalAddress>,
+    ) -> bool {
         let Some(record) = self.records.get_mut(&sequence).filter(|record| record.place == previous) else {
             return false;
         };
@@ -100,13 +105,13 @@ impl Discards {
     }
 
     /// The record that is at `place` and still needed.
-    pub fn at(&self, place: Place) -> Option<(Sequence, DiscardRange)> {
+    pub fn at(&self, place: PhysicalAddress) -> Option<(Sequence, DiscardRange)> {
         let found = self.records.iter().find(|(_, record)| record.place == Some(place));
         found.map(|(&sequence, record)| (sequence, record.range))
     }
 
     /// True if the record of `sequence` is needed, and is the one at `place`.
-    pub fn needs(&self, sequence: Sequence, place: Place) -> bool {
+    pub fn needs(&self, sequence: Sequence, place: PhysicalAddress) -> bool {
         self.records.get(&sequence).is_some_and(|record| record.place == Some(place))
     }
 
@@ -133,15 +138,16 @@ impl Discards {
     }
 
     /// Where the records are that are durable now, in order.
-    pub fn places(&self) -> Vec<Place> {
-        let mut places: Vec<Place> = self.records.values().filter_map(|record| record.place).collect();
+    pub fn places(&self) -> Vec<PhysicalAddress> {
+        let mut places: Vec<PhysicalAddress> =
+            self.records.values().filter_map(|record| record.place).collect();
         places.sort_unstable();
         assert!(places.len() <= self.records.len(), "a record is in two places");
         places
     }
 
     /// Lets go of a record, and says where it was.
-    pub fn remove(&mut self, sequence: Sequence) -> Option<Place> {
+    pub fn remove(&mut self, sequence: Sequence) -> Option<PhysicalAddress> {
         self.pending.remove(&sequence);
         self.records.remove(&sequence).and_then(|record| record.place)
     }
@@ -160,15 +166,24 @@ mod tests {
         discards.add(Sequence(5), 100, 8);
         assert!(discards.durable().is_empty());
         assert_eq!(discards.oldest_pending(), Some(Sequence(5)));
-        assert!(discards.settle(Sequence(5), Place(7), None));
+        assert!(discards.commit_mapping(Sequence(5), PhysicalAddress(7), None));
         assert_eq!(discards.oldest_pending(), None);
-        assert_eq!(discards.places(), [Place(7)]);
-        assert!(discards.needs(Sequence(5), Place(7)) && !discards.needs(Sequence(5), Place(8)));
-        assert!(discards.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
-        assert!(!discards.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");
-        assert_eq!(discards.at(Place(9)), Some((Sequence(5), DiscardRange { block: 100, count: 8 })));
-        assert_eq!(discards.remove(Sequence(5)), Some(Place(9)));
-        assert!(!discards.settle(Sequence(5), Place(1), Some(Place(9))));
+        assert_eq!(discards.places(), [PhysicalAddress(7)]);
+        assert!(
+            discards.needs(Sequence(5), PhysicalAddress(7))
+                && !discards.needs(Sequence(5), PhysicalAddress(8))
+        );
+        assert!(discards.commit_mapping(Sequence(5), PhysicalAddress(9), Some(PhysicalAddress(7))), "moved");
+        assert!(
+            !discards.commit_mapping(Sequence(5), PhysicalAddress(11), Some(PhysicalAddress(7))),
+            "moved twice"
+        );
+        assert_eq!(
+            discards.at(PhysicalAddress(9)),
+            Some((Sequence(5), DiscardRange { block: 100, count: 8 }))
+        );
+        assert_eq!(discards.remove(Sequence(5)), Some(PhysicalAddress(9)));
+        assert!(!discards.commit_mapping(Sequence(5), PhysicalAddress(1), Some(PhysicalAddress(9))));
     }
 
     #[test]
@@ -192,21 +207,21 @@ mod tests {
             (discards.oldest_pending(), discards.newest_pending()),
             (Some(Sequence(5)), Some(Sequence(9)))
         );
-        discards.restore(Sequence(3), range(0, 4), Place(50));
-        assert!(discards.settle(Sequence(7), Place(40), None));
+        discards.restore(Sequence(3), range(0, 4), PhysicalAddress(50));
+        assert!(discards.commit_mapping(Sequence(7), PhysicalAddress(40), None));
         assert_eq!((discards.has_durable(), discards.durable()), (true, vec![Sequence(3), Sequence(7)]));
-        assert_eq!(discards.places(), [Place(40), Place(50)]);
+        assert_eq!(discards.places(), [PhysicalAddress(40), PhysicalAddress(50)]);
         assert_eq!(
             (discards.oldest_pending(), discards.newest_pending()),
             (Some(Sequence(5)), Some(Sequence(9)))
         );
-        assert!(discards.settle(Sequence(9), Place(60), None));
+        assert!(discards.commit_mapping(Sequence(9), PhysicalAddress(60), None));
         assert_eq!(
             (discards.oldest_pending(), discards.newest_pending()),
             (Some(Sequence(5)), Some(Sequence(5)))
         );
         assert_eq!(
-            (discards.at(Place(40)), discards.at(Place(41))),
+            (discards.at(PhysicalAddress(40)), discards.at(PhysicalAddress(41))),
             (Some((Sequence(7), range(104, 8))), None)
         );
         assert_eq!(
@@ -214,7 +229,10 @@ mod tests {
             (None, None),
             "it was not durable"
         );
-        assert_eq!((discards.remove(Sequence(3)), discards.at(Place(50))), (Some(Place(50)), None));
+        assert_eq!(
+            (discards.remove(Sequence(3)), discards.at(PhysicalAddress(50))),
+            (Some(PhysicalAddress(50)), None)
+        );
     }
 
     #[test]
@@ -233,7 +251,7 @@ mod tests {
         }
         discards.add(Sequence(8), 107, 1);
         assert!(!discards.is_durable(107, Sequence(5)));
-        assert!(discards.settle(Sequence(8), Place(1), None));
+        assert!(discards.commit_mapping(Sequence(8), PhysicalAddress(1), None));
         assert!(discards.is_durable(107, Sequence(5)), "a later one is");
         assert!(!discards.is_durable(100, Sequence(5)), "but not of this block");
     }

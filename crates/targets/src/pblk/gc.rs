@@ -2,7 +2,7 @@
 //!
 //! A victim is read in commands of up to 64 sectors, which go into the buffer as they end. A line is empty once everything
 //! moved is durable; until then it counts as draining. Sectors the media call weak come the same way. Deliberately not
-//! here: what becomes of what was read (`gc_read`), resetting the line (`erase`), how many sectors users may write meanwhile
+//! here: what becomes of what was read (`gc_read`), resetting the line (`reset`), how many sectors users may write meanwhile
 //! (`limit`).
 
 use super::Pblk;
@@ -13,8 +13,8 @@ use super::retry::Whose;
 use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
-    BufferUnitId, Candidate, Entry, Line, LineId, LineState, Place, ReadPosition, Relocator, Shape, Slot,
-    StripeOrder, UnitIndex, Victim,
+    BufferUnitId, Candidate, Entry, InstanceGeometry, Line, LineId, LineState, PhysicalAddress, ReadPosition,
+    Relocator, Slot, StripeOrder, UnitIndex, Victim,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ pub struct Gc {
     /// The line that is relocated though all that was moved out of it is durable: what is valid there still may never have been
     /// what it says.
     pub(super) again: Option<LineId>,
-    refresh: VecDeque<Place>,
+    refresh: VecDeque<PhysicalAddress>,
     forced: bool,
     /// The line that is emptied for its wear, until it is reset.
     levelling: Option<LineId>,
@@ -42,7 +42,7 @@ pub struct Gc {
 
 impl Gc {
     /// Lines of `shape` are read in the order in which they are written: a `unit` on each unit of `stripe` in turn.
-    pub fn new(buffers: Vec<BufId>, shape: &Shape, stripe: Vec<UnitIndex>, unit: u32) -> Self {
+    pub fn new(buffers: Vec<BufId>, shape: &InstanceGeometry, stripe: Vec<UnitIndex>, unit: u32) -> Self {
         let piece = unit * PIECE_SECTORS.div_ceil(unit);
         Self {
             relocator: Relocator::new(buffers),
@@ -257,7 +257,7 @@ impl Pblk {
         while count < VECTOR_MAX {
             let Some(piece) = self.gc.order.piece(at) else { break };
             let start = self.shape.chunk_start(victim.line, piece.unit);
-            let mut bits = self.valid.bits(Place(start.0 + u64::from(piece.sector)), piece.count);
+            let mut bits = self.valid.bits(PhysicalAddress(start.0 + u64::from(piece.sector)), piece.count);
             let chunk = self.shape.chunk(victim.line, piece.unit);
             let mut seen = piece.count;
             while bits != 0 {
@@ -346,7 +346,7 @@ impl Pblk {
         let all_written = self.write_buffer.in_use() == 0;
         let buffer = u64::from(self.write_buffer.count());
         let programmed = self.stats.units_programmed;
-        // Nothing that landed, nothing that could be moved now and not before.
+        // Nothing that was programmed, nothing that could be moved now and not before.
         let is_due = |since: u64| all_written && programmed > since || programmed >= since + buffer;
         if self.gc.relocator.victim().is_none()
             && let Some(line) = self.gc.relocator.take_awaiting(is_due)
@@ -367,7 +367,7 @@ impl Pblk {
     fn close_holding(&mut self, is_meant: impl Fn(LineId) -> bool) -> bool {
         let is_successor =
             |entry: &Entry| entry.previous.is_some_and(|place| is_meant(self.shape.line_of(place)));
-        let is_copied = |(_, origin, _): (Slot, Place, u32)| is_meant(self.shape.line_of(origin));
+        let is_copied = |(_, origin, _): (Slot, PhysicalAddress, u32)| is_meant(self.shape.line_of(origin));
         let holds = |&buffer_unit: &BufferUnitId| {
             self.write_buffer.live(buffer_unit).any(|(_, entry)| is_successor(entry))
                 || self.write_buffer.copy_runs(buffer_unit).any(is_copied)
@@ -379,7 +379,7 @@ impl Pblk {
     }
 
     /// A sector the media call weak is written again soon.
-    pub(super) fn refresh(&mut self, place: Place) {
+    pub(super) fn refresh(&mut self, place: PhysicalAddress) {
         if self.gc.refresh.len() < usize_of(self.options.knobs.refresh_max) && self.valid.is_valid(place) {
             self.gc.refresh.push_back(place);
         }

@@ -3,24 +3,26 @@
 //! A sector that was read goes into a buffer unit with the tag it was read with, and nothing else changes: the map goes on naming
 //! the original, which stays valid and is read, until the copy is on media. Then the map's entry is exchanged, if it still
 //! names the original; what a user wrote or discarded meanwhile makes the exchange fail, and the copy is dead. The map is looked
-//! at when a sector is copied and changed once, and the buffer keeps no more of it than where it came from. A copy that landed
-//! within MW_CUNITS of a chunk's pointer is found in its buffer unit through the open line.
+//! at when a sector is copied and changed once, and the buffer keeps no more of it than where it came from. A copy that was
+//! programmed within MW_CUNITS of a chunk's pointer is found in its buffer unit through the open line.
 //!
 //! A copy whose original died before it was sent is not written: a checkpoint may have begun in between, and what is written
-//! behind a checkpoint counts as newer (`checkpoint`). One whose original is reset before it lands must not take the place of
-//! what is written there next, which may be the same block again. Deliberately not here: what is no plain block, what cannot
+//! behind a checkpoint counts as newer (`checkpoint`). One whose original is reset before it is programmed must not take the place
+//! of what is written there next, which may be the same block again. Deliberately not here: what is no plain block, what cannot
 //! be read, and all that the faithful mode moves (`gc_read`): that enters the buffer as a write does.
 
 use super::Pblk;
 use super::canary::Canary;
 use super::gc_read::{GcRead, Origin, sectors_left, sound_block};
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{BufferUnitId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
+use ocssd_ftl::{
+    BufferUnitId, LineId, LineState, Mapped, PhysicalAddress, SectorTag, Slot, Stream, UnitIndex,
+};
 use ocssd_lightnvm::Buffers;
 
 /// The place `count` behind another.
-fn behind(place: Place, count: usize) -> Place {
-    Place(place.0 + u64::try_from(count).expect("an index"))
+fn behind(place: PhysicalAddress, count: usize) -> PhysicalAddress {
+    PhysicalAddress(place.0 + u64::try_from(count).expect("an index"))
 }
 
 impl Pblk {
@@ -63,7 +65,12 @@ impl Pblk {
     /// The neighbours that come next of what was read: where the first lies, to which stream they go, and how many of them are
     /// sound blocks and the newest versions. An older one is valid here if its write went astray and took the place of another
     /// block; behind a checkpoint its copy would count as newer than what the checkpoint names.
-    fn next_run(&self, read: &GcRead, origin: Origin, buffers: &Buffers) -> Option<(Place, Stream, u32)> {
+    fn next_run(
+        &self,
+        read: &GcRead,
+        origin: Origin,
+        buffers: &Buffers,
+    ) -> Option<(PhysicalAddress, Stream, u32)> {
         let from = self.lines.get(origin.line).stream;
         let (mut first, mut stream, mut count) = (0, None, 0);
         for (ppa, content, tag) in sectors_left(read, buffers) {
@@ -71,7 +78,7 @@ impl Pblk {
                 break;
             }
             let Some(tag) = sound_block(tag, content) else { break };
-            if !self.is_newest(tag.block, Place(origin.start.0 + u64::from(ppa.sector))) {
+            if !self.is_newest(tag.block, PhysicalAddress(origin.start.0 + u64::from(ppa.sector))) {
                 break;
             }
             let to = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
@@ -83,28 +90,29 @@ impl Pblk {
             }
             count += 1;
         }
-        stream.map(|stream| (Place(origin.start.0 + u64::from(first)), stream, count))
+        stream.map(|stream| (PhysicalAddress(origin.start.0 + u64::from(first)), stream, count))
     }
 
     /// How many of `count` neighbours are valid, up to the first that is not.
-    fn count_valid(&self, first: Place, count: u32) -> u32 {
+    fn count_valid(&self, first: PhysicalAddress, count: u32) -> u32 {
         if self.valid.is_valid_run(first, u64::from(count)) {
             return count;
         }
-        let is_valid = |&at: &u32| self.valid.is_valid(Place(first.0 + u64::from(at)));
+        let is_valid = |&at: &u32| self.valid.is_valid(PhysicalAddress(first.0 + u64::from(at)));
         let count = (0..count).take_while(is_valid).count();
         u32::try_from(count).expect("within a buffer unit")
     }
 
-    /// Makes fill of the copies in a buffer unit about to be sent whose originals nobody needs any more.
+    /// Makes padding of the copies in a buffer unit about to be sent whose originals nobody needs any more.
     pub(super) fn drop_dead_copies(&mut self, buffer_unit: BufferUnitId) {
         let Self { write_buffer, valid, .. } = self;
-        let is_whole = |(_, origin, count): (Slot, Place, u32)| valid.is_valid_run(origin, u64::from(count));
+        let is_whole =
+            |(_, origin, count): (Slot, PhysicalAddress, u32)| valid.is_valid_run(origin, u64::from(count));
         if write_buffer.copy_runs(buffer_unit).all(is_whole) {
             return;
         }
         let each = write_buffer.copy_runs(buffer_unit).flat_map(|(slot, origin, count)| {
-            (0..count).map(move |at| (Slot(slot.0 + at), Place(origin.0 + u64::from(at))))
+            (0..count).map(move |at| (Slot(slot.0 + at), PhysicalAddress(origin.0 + u64::from(at))))
         });
         let dead: Vec<Slot> =
             each.filter(|&(_, origin)| !valid.is_valid(origin)).map(|(slot, _)| slot).collect();
@@ -116,7 +124,7 @@ impl Pblk {
     }
 
     /// The copies in a buffer unit are on media: each takes the place of its original, unless that was superseded.
-    pub(super) fn settle_copies(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
+    pub(super) fn commit_copies(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
         let (first, start) =
             (self.write_buffer.first_slot(buffer_unit), self.write_buffer.place(buffer_unit));
         let oob_bytes = buffers.format().oob_bytes;
@@ -138,21 +146,21 @@ impl Pblk {
         let mut rest = blocks.as_slice();
         for &(slot, origin, count) in &runs {
             let (run, others) = rest.split_at(usize_of(count));
-            self.settle_run(run, origin, Place(start.0 + u64::from(slot.0 - first.0)));
+            self.commit_run(run, origin, PhysicalAddress(start.0 + u64::from(slot.0 - first.0)));
             rest = others;
         }
-        assert!(rest.is_empty(), "{} copies landed in no run", rest.len());
+        assert!(rest.is_empty(), "{} copies were programmed in no run", rest.len());
         (self.scratch.runs, self.scratch.blocks) = (runs, blocks);
     }
 
     /// Neighbours at `origin`, which hold `blocks`, were copied to `place`.
-    fn settle_run(&mut self, blocks: &[u64], origin: Place, place: Place) {
+    fn commit_run(&mut self, blocks: &[u64], origin: PhysicalAddress, place: PhysicalAddress) {
         let mut from = 0;
         while from < blocks.len() {
             let (first, copy) = (behind(origin, from), behind(place, from));
             let moved = self.exchange(&blocks[from..], first, copy);
             if moved > 0 {
-                let count = behind(Place(0), moved).0;
+                let count = behind(PhysicalAddress(0), moved).0;
                 self.valid.set_run(copy, count);
                 self.invalidate_run(first, count);
             }
@@ -163,7 +171,7 @@ impl Pblk {
 
     /// Lets the map name the copies of neighbours, if it named the originals: on media, or in the buffer they were written
     /// from. How many are before the first that is dead.
-    fn exchange(&mut self, blocks: &[u64], origin: Place, copy: Place) -> usize {
+    fn exchange(&mut self, blocks: &[u64], origin: PhysicalAddress, copy: PhysicalAddress) -> usize {
         let mut done = 0;
         loop {
             done += self.l2p.move_run(&blocks[done..], behind(origin, done), behind(copy, done));
@@ -180,10 +188,10 @@ impl Pblk {
         }
     }
 
-    /// Where in the buffer a sector is that landed and cannot be read yet. In the faithful mode the map names what is in the
-    /// buffer, which lets go of buffer units whether or not their media can be read.
+    /// Where in the buffer a sector is that was programmed and cannot be read yet. In the faithful mode the map names what is in
+    /// the buffer, which lets go of buffer units whether or not their media can be read.
     #[inline]
-    pub(super) fn slot_of_unreadable(&self, place: Place) -> Option<Slot> {
+    pub(super) fn slot_of_unreadable(&self, place: PhysicalAddress) -> Option<Slot> {
         if self.is_faithful() {
             return None;
         }

@@ -8,7 +8,9 @@ use super::Pblk;
 use super::canary::Canary;
 use crate::read_again::is_of_media;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, RelocationRead, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{
+    Entry, Kind, LineId, Mapped, PhysicalAddress, RelocationRead, SectorTag, Sequence, Slot, Stream,
+};
 use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status};
 
 /// Sectors read and not yet in the buffer, which also holds their addresses; with how those that failed did.
@@ -37,7 +39,7 @@ pub(super) struct Origin {
     pub chunk: ChunkId,
     pub line: LineId,
     /// Its first place.
-    pub start: Place,
+    pub start: PhysicalAddress,
 }
 
 impl Pblk {
@@ -57,7 +59,7 @@ impl Pblk {
                 before = Some(origin);
                 let copied =
                     if self.moves_by_copy() { self.copy_run(now, &read, origin, buffers) } else { Some(0) };
-                let place = Place(origin.start.0 + u64::from(ppa.sector));
+                let place = PhysicalAddress(origin.start.0 + u64::from(ppa.sector));
                 let moved = match copied {
                     Some(0) => self.move_sector(now, &read, (origin.line, place), buffers).then_some(1),
                     copied => copied,
@@ -97,7 +99,7 @@ impl Pblk {
         &mut self,
         now: Nanos,
         read: &GcRead,
-        (line, place): (LineId, Place),
+        (line, place): (LineId, PhysicalAddress),
         buffers: &mut Buffers,
     ) -> bool {
         let index = read.next;
@@ -133,13 +135,13 @@ impl Pblk {
         let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
         let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
         buffers.copy_sectors(read.buffer, index, self.ring, slot.0, 1);
-        self.write_buffer.entry_mut(slot).is_sealed = true;
+        self.write_buffer.entry_mut(slot).is_tag_encoded = true;
         self.close_if_full(self.write_buffer.unit_of(slot));
         true
     }
 
     /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
-    pub(super) fn is_newest(&self, block: u64, place: Place) -> bool {
+    pub(super) fn is_newest(&self, block: u64, place: PhysicalAddress) -> bool {
         match self.l2p.get(block) {
             Mapped::Media(newest) => newest == place,
             Mapped::Buffer(slot) => self.write_buffer.durable_place(slot) == Some(place),
@@ -149,7 +151,7 @@ impl Pblk {
 
     /// True if a sound sector is not whose the map says it is: a write went astray, and took its place. Nothing would ever
     /// supersede it here, so its line would be moved for ever. Looks through the map, but only for what is nobody's by its tag.
-    fn is_misplaced(&self, tag: &SectorTag, place: Place) -> bool {
+    fn is_misplaced(&self, tag: &SectorTag, place: PhysicalAddress) -> bool {
         let is_elsewhere = match tag.kind {
             Kind::Data | Kind::Lost => match self.l2p.get(tag.block) {
                 Mapped::Buffer(_) => false,
@@ -164,7 +166,13 @@ impl Pblk {
     }
 
     /// A slot for a sector that is moved, entered in the map; the content is the caller's.
-    fn gc_slot(&mut self, now: Nanos, stream: Stream, tag: SectorTag, place: Place) -> Option<Slot> {
+    fn gc_slot(
+        &mut self,
+        now: Nanos,
+        stream: Stream,
+        tag: SectorTag,
+        place: PhysicalAddress,
+    ) -> Option<Slot> {
         assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
         assert!(u32::from(stream.0) < self.streams_count(), "data is moved to no stream of data");
         if !self.limiter.may_insert_gc(now) {
@@ -173,7 +181,8 @@ impl Pblk {
         let buffer_unit = self.filling_buffer_unit(stream, true)?;
         let (previous, previous_sequence) = (Some(place), tag.sequence);
         let is_newest = tag.kind != Kind::Discard;
-        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
+        let entry =
+            Entry { tag, previous, previous_sequence, from_gc: true, is_tag_encoded: false, is_newest };
         let slot = self.write_buffer.push(buffer_unit, entry, false);
         if is_newest {
             self.remap(tag.block, Mapped::Buffer(slot));
@@ -185,10 +194,10 @@ impl Pblk {
     }
 
     /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
-    fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
+    fn move_lost(&mut self, now: Nanos, place: PhysicalAddress, buffers: &mut Buffers) -> bool {
         self.stats.read_failed_gc += 1;
         if self.write_buffer.has_copy_of(place) {
-            // It was read before, and is about to land.
+            // It was read before, and is about to be programmed.
             return true;
         }
         if let Some(cached) = self.write_buffer.slot_at(place)

@@ -9,15 +9,15 @@ use super::options::{Mode, Options};
 use super::waits::WaitCause;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
-    Admission, BufferUnitId, ContinuousLimiter, ContinuousLimits, Line, LineId, LineState, PblkLimiter,
-    PblkLimits, RateLimiter, Shape, Situation, Stream,
+    Admission, BufferUnitId, ContinuousLimiter, ContinuousLimits, InstanceGeometry, Line, LineId, LineState,
+    PblkLimiter, PblkLimits, RateLimiter, Situation, Stream,
 };
 
 /// The smallest ring pblk's limiter can divide: one window of 64 entries.
 const BUDGET_MIN: u32 = 64;
 
 /// The limiter of a mode.
-pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLimiter {
+pub fn limiter(options: &Options, capacity: &Capacity, shape: &InstanceGeometry) -> RateLimiter {
     let line_sectors = u64::from(shape.units()) * u64::from(capacity.layout.data_sectors());
     match options.mode {
         Mode::Faithful => {
@@ -123,7 +123,7 @@ impl Pblk {
     pub(super) fn limiter_written(&mut self, buffer_unit: BufferUnitId) {
         let (filled, copies) =
             (self.write_buffer.filled(buffer_unit), self.write_buffer.copies(buffer_unit).count_ones());
-        assert!(filled > 0, "an empty buffer unit landed");
+        assert!(filled > 0, "an empty buffer unit was programmed");
         assert!(copies <= filled, "{copies} copies are in a buffer unit of {filled} sectors");
         self.stats.units_programmed += 1;
         // What garbage collection copies changes no content: a mount finds it as quickly by its tails.
@@ -189,7 +189,7 @@ impl Pblk {
     }
 
     /// Sectors of data in lines that will be reset without anything more being read of them: being reset, empty, or emptied by
-    /// copies that have not all landed. A line of checkpoints that is in use counts as free, or is no space of users.
+    /// copies that have not all been programmed. A line of checkpoints that is in use counts as free, or is no space of users.
     fn sectors_to_reset(&self) -> u64 {
         let is_coming = |&(id, line): &(LineId, &Line)| match line.state {
             LineState::Erasing => true,

@@ -3,7 +3,7 @@
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer (`writer`, `tails`), what becomes of
-//! its writes (`programmed`), garbage collection (`gc`, `gc_read`, `gc_copy`), wear levelling (`level`), resets (`erase`),
+//! its writes (`programmed`), garbage collection (`gc`, `gc_read`, `gc_copy`), wear levelling (`level`), resets (`reset`),
 //! checkpoints, what a failure of the drive ends (`stop`), and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
@@ -17,7 +17,6 @@ mod checkpoint_header;
 mod describe;
 mod destage;
 mod discards;
-mod erase;
 mod flight;
 mod flush;
 mod gc;
@@ -33,6 +32,7 @@ mod pieces;
 mod programmed;
 mod read;
 mod request;
+mod reset;
 mod retry;
 mod state;
 mod stats;
@@ -75,10 +75,10 @@ impl Pblk {
             any |= self.collect(now, buffers);
             any |= self.admit(buffers);
             any |= self.flush();
-            any |= self.erase(buffers);
+            any |= self.reset(buffers);
             any |= self.checkpoint(buffers);
             any |= self.shut_down();
-            any |= self.fill_for_reads();
+            any |= self.pad_for_reads();
             any |= self.write_out(buffers);
             self.work_due |= any;
         }
@@ -154,14 +154,15 @@ impl Pblk {
     }
 
     /// Writes behind what cannot be read yet, once nothing else goes on.
-    fn fill_for_reads(&mut self) -> bool {
-        let is_due = std::mem::take(&mut self.fill_behind) && self.fill_left == 0 && self.flight.len() == 0;
+    fn pad_for_reads(&mut self) -> bool {
+        let is_due =
+            std::mem::take(&mut self.pad_behind) && self.pad_units_left == 0 && self.flight.len() == 0;
         if !is_due {
             return false;
         }
         if !self.close_filling() {
             let window = self.capacity.layout.mw_cunits.div_ceil(self.capacity.layout.unit) + 1;
-            self.fill_left = window * self.shape.units();
+            self.pad_units_left = window * self.shape.units();
         }
         true
     }

@@ -81,7 +81,7 @@ pub struct Options {
     pub plane_reads: PlaneReads,
     /// Writes in flight to one unit, 1..=16.
     pub writes_per_unit: Option<u32>,
-    /// Erases a cold line may lag behind the most worn line before it is moved; 0 moves none. At least
+    /// Resets a cold line may lag behind the most worn line before it is moved; 0 moves none. At least
     /// [`WEAR_SPREAD_MIN`]. Default: [`WEAR_SPREAD`], or none in the faithful mode, as pblk had none.
     pub wear_spread: Option<u32>,
     /// Seed of the instance's name and of random choices.
@@ -118,7 +118,7 @@ impl Default for Options {
     }
 }
 
-/// Erases a cold line may lag by default (chosen: two in a hundred of what TLC bears, 3 000; runs that write a drive a dozen
+/// Resets a cold line may lag by default (chosen: two in a hundred of what TLC bears, 3 000; runs that write a drive a dozen
 /// times do not reach it, so that what they measure is garbage collection alone).
 pub const WEAR_SPREAD: u32 = 64;
 
@@ -157,7 +157,7 @@ impl Options {
         })
     }
 
-    /// Erases a cold line may lag behind the most worn; `None`: any number.
+    /// Resets a cold line may lag behind the most worn; `None`: any number.
     #[must_use]
     pub fn wear_spread(&self) -> Option<u32> {
         let chosen = self.wear_spread.unwrap_or(match self.mode {
@@ -226,7 +226,7 @@ impl Options {
         check_within("writes_per_unit", self.writes_per_unit(), WRITES_PER_UNIT_MAX)?;
         if let Some(spread) = self.wear_spread().filter(|&spread| spread < WEAR_SPREAD_MIN) {
             return Err(format!(
-                "wear_spread must be 0, to move no cold data, or at least {WEAR_SPREAD_MIN} erases, but is {spread}"
+                "wear_spread must be 0, to move no cold data, or at least {WEAR_SPREAD_MIN} resets, but is {spread}"
             ));
         }
         if self.mode == Mode::Faithful && self.wear_spread().is_some() {

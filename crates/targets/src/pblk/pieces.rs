@@ -56,7 +56,7 @@ pub fn content_bytes(sector_bytes: usize, most: Option<u32>) -> usize {
 }
 
 /// Says in a piece's header whose it is, and that its `used` content bytes are whole.
-pub fn seal(number: u64, used: usize, bytes: &mut [u8]) {
+pub fn encode_tags(number: u64, used: usize, bytes: &mut [u8]) {
     let (header, content) = bytes.split_at_mut(PIECE_HEADER_BYTES);
     assert!(used <= content.len(), "{used} bytes in a piece of {}", content.len());
     assert!(used >= usize_of(PIECE_BYTES_MIN), "{used} bytes in a piece are too few to be read");
@@ -91,14 +91,14 @@ mod tests {
     fn a_piece_gives_what_is_used_of_it_and_damage_is_found() {
         for used in [64, 100, 496] {
             let mut bytes = vec![7; 512];
-            seal(9, used, &mut bytes);
+            encode_tags(9, used, &mut bytes);
             assert_eq!(content(9, &bytes).map(<[u8]>::len), Some(used));
             assert_eq!(content(8, &bytes), None, "of another checkpoint");
             bytes[100] ^= 1;
             assert_eq!(content(9, &bytes), None, "damaged");
         }
         let mut all = vec![7; 512];
-        seal(9, 496, &mut all);
+        encode_tags(9, 496, &mut all);
         assert_eq!(all[12..16], [0; 4], "as it was before pieces could be smaller");
     }
 

@@ -5,12 +5,12 @@
 
 use super::Pblk;
 use super::canary::Canary;
-use ocssd_ftl::{BufferUnitId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
+use ocssd_ftl::{BufferUnitId, Kind, LineContent, LineId, LineState, Mapped, PhysicalAddress, Slot, Write};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Status};
 
 /// Neighbouring places that are no longer valid, and were not let go of yet.
 struct Gone {
-    first: Place,
+    first: PhysicalAddress,
     count: u64,
 }
 
@@ -25,11 +25,11 @@ impl Pblk {
     ) {
         let sectors = self.write_buffer.sectors(buffer_unit);
         let is_sound = completion.status.is_success() && !self.is_headless(line, write);
-        if is_sound || self.has_canary(Canary::FailedWriteLands) {
+        if is_sound || self.has_canary(Canary::FailedWriteCommits) {
             self.write_buffer.written(buffer_unit);
-            self.settle(buffer_unit, buffers);
+            self.commit_mapping(buffer_unit, buffers);
             self.limiter_written(buffer_unit);
-            self.land(line, write, sectors, Some(buffer_unit), None);
+            self.programmed(line, write, sectors, Some(buffer_unit), None);
         } else {
             self.note_failure(completion.status);
             if !completion.status.is_success() && self.has_canary(Canary::ReadOnlyAtFailedWrite) {
@@ -39,7 +39,7 @@ impl Pblk {
             let stream = self.write_buffer.stream(buffer_unit);
             self.streams[stream.index()].ready.push_front(buffer_unit);
             let failure = (!completion.status.is_success()).then_some(completion.status);
-            self.land(line, write, sectors, None, failure);
+            self.programmed(line, write, sectors, None, failure);
         }
     }
 
@@ -55,11 +55,11 @@ impl Pblk {
         status.is_drive_failure() && !self.has_canary(Canary::DriveErrorIsEarlyClose)
     }
 
-    /// True if a write landed in a chunk whose head the media lost: it goes out again, behind another head.
+    /// True if a write was programmed in a chunk whose head the media lost: it goes out again, behind another head.
     fn is_headless(&self, line: LineId, write: Write) -> bool {
         let open = self.open[line.index()].as_ref().expect("a write went to an open line");
-        assert_eq!(open.line(), line, "a write landed in another line than it went to");
-        write.piece == Piece::Data && open.is_headless(write.unit)
+        assert_eq!(open.line(), line, "a write was programmed in another line than it went to");
+        write.piece == LineContent::Data && open.is_headless(write.unit)
     }
 
     /// A write of the target's own ended. A lost tail is no harm: recovery reads what has none. What followed a lost head
@@ -86,17 +86,17 @@ impl Pblk {
         }
         if !goes_again {
             let spare = match write.piece {
-                Piece::Fill | Piece::Tail => &mut self.tails,
+                LineContent::Padding | LineContent::Tail => &mut self.tails,
                 _ if self.is_whole_buffer(buffer) => &mut self.whole,
-                Piece::Head | Piece::Data => &mut self.plain,
+                LineContent::Head | LineContent::Data => &mut self.plain,
             };
             spare.push(buffer);
         }
-        self.land(line, write, sectors, None, failure);
+        self.programmed(line, write, sectors, None, failure);
     }
 
     /// Tells the open line, and closes it if that was its last write.
-    fn land(
+    fn programmed(
         &mut self,
         line: LineId,
         write: Write,
@@ -113,7 +113,7 @@ impl Pblk {
                 entry.acknowledged(write, sectors, buffer_unit, |buffer_unit| {
                     write_buffer.readable(buffer_unit)
                 });
-                if write.piece == Piece::Head {
+                if write.piece == LineContent::Head {
                     self.lines.head_written(line);
                 }
             }
@@ -147,16 +147,16 @@ impl Pblk {
     }
 
     /// The sectors of a buffer unit are on media: they take the place of the versions before them.
-    fn settle(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
+    fn commit_mapping(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
         let first = self.write_buffer.first_slot(buffer_unit).0;
         let start = self.write_buffer.place(buffer_unit);
         assert!(
             self.write_buffer.durable_place(self.write_buffer.first_slot(buffer_unit)).is_some(),
-            "a buffer unit is settled before it landed"
+            "a buffer unit is settled before it was programmed"
         );
         let copies = self.write_buffer.copies(buffer_unit);
         if copies != 0 {
-            self.settle_copies(buffer_unit, buffers);
+            self.commit_copies(buffer_unit, buffers);
         }
         if copies.count_ones() == self.write_buffer.filled(buffer_unit) {
             return;
@@ -165,14 +165,14 @@ impl Pblk {
         valid.fetch(write_buffer.live(buffer_unit).filter_map(|(_, entry)| entry.previous));
         // Neighbours become valid together, and what was moved died where its neighbours did.
         let mut run = 0;
-        let mut gone = Gone { first: Place(0), count: 0 };
+        let mut gone = Gone { first: PhysicalAddress(0), count: 0 };
         let filled = self.write_buffer.filled(buffer_unit);
         for offset in 0..filled {
             let slot = Slot(first + offset);
-            let place = Place(start.0 + u64::from(offset));
+            let place = PhysicalAddress(start.0 + u64::from(offset));
             let joins = match self.write_buffer.entry(slot).tag.kind {
                 _ if copies >> offset & 1 == 1 => false,
-                Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
+                Kind::Data | Kind::Lost => self.commit_block(slot, place, &mut gone),
                 Kind::Discard => self.commit_discard(slot, place),
                 Kind::Pad => false,
                 other => unreachable!("the buffer holds blocks, and not {other:?}"),
@@ -183,12 +183,12 @@ impl Pblk {
                 self.validate(place, std::mem::take(&mut run));
             }
         }
-        self.validate(Place(start.0 + u64::from(filled)), run);
+        self.validate(PhysicalAddress(start.0 + u64::from(filled)), run);
         self.let_go(&mut gone, None);
     }
 
     /// Adds `place` to the run of places that are no longer valid; what it does not join is let go of. `None` ends the last.
-    fn let_go(&mut self, gone: &mut Gone, place: Option<Place>) {
+    fn let_go(&mut self, gone: &mut Gone, place: Option<PhysicalAddress>) {
         if let Some(place) = place
             && gone.count > 0
             && place.0 == gone.first.0 + gone.count
@@ -200,20 +200,20 @@ impl Pblk {
         if gone.count > 0 {
             self.invalidate_run(gone.first, gone.count);
         }
-        *gone = Gone { first: place.unwrap_or(Place(0)), count: u64::from(place.is_some()) };
+        *gone = Gone { first: place.unwrap_or(PhysicalAddress(0)), count: u64::from(place.is_some()) };
     }
 
     /// The `run` places before `end` hold the newest durable versions of something.
-    fn validate(&mut self, end: Place, run: u64) {
+    fn validate(&mut self, end: PhysicalAddress, run: u64) {
         if run > 0 {
-            self.valid.set_run(Place(end.0 - run), run);
+            self.valid.set_run(PhysicalAddress(end.0 - run), run);
         }
     }
 
     /// A block is durable at `place`. True if that is its newest version, whose place is valid from now on; what is only
     /// the version before the newest was seen to.
-    fn settle_block(&mut self, slot: Slot, place: Place, gone: &mut Gone) -> bool {
-        assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
+    fn commit_block(&mut self, slot: Slot, place: PhysicalAddress, gone: &mut Gone) -> bool {
+        assert!(place.0 < self.shape.places(), "a block was programmed beyond the instance");
         let entry = self.write_buffer.entry_mut(slot);
         if entry.is_newest {
             if let Some(previous) = entry.previous.take() {
@@ -241,10 +241,11 @@ impl Pblk {
     }
 
     /// A discard's record is durable at `place`. True if it is valid there from now on.
-    fn commit_discard(&mut self, slot: Slot, place: Place) -> bool {
+    fn commit_discard(&mut self, slot: Slot, place: PhysicalAddress) -> bool {
         let previous = self.write_buffer.entry_mut(slot).previous.take();
         // A record a checkpoint covered meanwhile was let go of where it was; one that was moved twice is where it was first.
-        let is_needed = self.discards.settle(self.write_buffer.entry(slot).tag.sequence, place, previous);
+        let is_needed =
+            self.discards.commit_mapping(self.write_buffer.entry(slot).tag.sequence, place, previous);
         if is_needed && let Some(previous) = previous {
             self.invalidate(previous);
         }

@@ -7,11 +7,11 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::request::Pending;
+use super::request::PendingBlockRequest;
 use super::retry::Whose;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, LineId, Mapped, Place, SectorTag, Slot};
+use ocssd_ftl::{Kind, LineId, Mapped, PhysicalAddress, SectorTag, Slot};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Completion, Op, Ppa, Status, VECTOR_MAX};
 
@@ -71,7 +71,7 @@ impl Pblk {
     fn read_slot(&mut self, key: SlabKey, slot: Slot, buffer: BufId, index: u32, buffers: &mut Buffers) {
         let kind = self.tag_in(slot, buffers).kind;
         assert!(slot.0 < self.write_buffer.slots(), "slot {} is beyond the buffer", slot.0);
-        assert_ne!(kind, Kind::Pad, "the map names fill as a block");
+        assert_ne!(kind, Kind::Pad, "the map names padding as a block");
         if kind == Kind::Lost {
             self.fail(key, Status::UNRECOVERED_READ, None);
             self.stats.read_failed += 1;
@@ -100,7 +100,8 @@ impl Pblk {
         let (status, violation) = (Status::SUCCESS, None);
         let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer };
         let since = self.now;
-        let pending = Pending { request, since, done: 1, commands: 1, issued: true, status, violation };
+        let pending =
+            PendingBlockRequest { request, since, done: 1, commands: 1, issued: true, status, violation };
         let key = self.requests.insert(pending).expect("room was asked for above");
         self.stats.user_read += 1;
         self.reading.by_users += 1;
@@ -110,7 +111,13 @@ impl Pblk {
     }
 
     /// Sends one command for the sectors on media from `index` on; how many, or `None` if it must wait.
-    fn read_media(&mut self, key: SlabKey, first: Place, index: u32, buffers: &mut Buffers) -> Option<u32> {
+    fn read_media(
+        &mut self,
+        key: SlabKey,
+        first: PhysicalAddress,
+        index: u32,
+        buffers: &mut Buffers,
+    ) -> Option<u32> {
         if !self.flight.has_room(1) && !self.has_canary(Canary::CommandsOverrun) {
             return None;
         }
@@ -126,7 +133,7 @@ impl Pblk {
             let (line, unit, sector) = at;
             if !self.can_read(line, unit, sector) {
                 // Only with a buffer smaller than the device needs: more must be written behind it first.
-                self.fill_behind = true;
+                self.pad_behind = true;
                 self.stats.read_parked += 1;
                 break;
             }
@@ -174,7 +181,7 @@ impl Pblk {
         completion: &Completion,
         buffers: &Buffers,
     ) -> Option<BlockReply> {
-        let &Pending { request: BlockRequest { block: start, buffer, .. }, commands, .. } =
+        let &PendingBlockRequest { request: BlockRequest { block: start, buffer, .. }, commands, .. } =
             self.requests.get(key);
         let buffer = buffer.expect("a read has a buffer");
         assert!(commands > 0, "a read ended that nobody sent");
@@ -246,10 +253,10 @@ impl Pblk {
     }
 
     /// The place of a sector of this instance.
-    pub(super) fn place_of(&self, ppa: Ppa) -> Place {
+    pub(super) fn place_of(&self, ppa: Ppa) -> PhysicalAddress {
         let (pu, _) = self.by_lines.div_rem_u32(ppa.chunk.0);
         let unit = self.unit_of_pu[usize_of(pu)].expect("the sector is of a leased unit");
         let start = self.shape.chunk_start(self.line_of_chunk(ppa), unit);
-        Place(start.0 + u64::from(ppa.sector))
+        PhysicalAddress(start.0 + u64::from(ppa.sector))
     }
 }

@@ -10,7 +10,7 @@ use ocssd_lightnvm::{Admission, Status, Violation};
 
 /// A request that was taken and not replied to.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending {
+pub struct PendingBlockRequest {
     /// As the host gave it.
     pub request: BlockRequest,
     /// When it was taken.
@@ -49,7 +49,7 @@ impl Pblk {
         if !self.has_request_room() {
             return Admission::Full;
         }
-        let pending = Pending {
+        let pending = PendingBlockRequest {
             request,
             since: self.now,
             done: 0,

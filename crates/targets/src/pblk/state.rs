@@ -13,7 +13,7 @@ use super::gc::Gc;
 use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
-use super::request::Pending;
+use super::request::PendingBlockRequest;
 use super::retry::Reading;
 use super::stats::PblkStats;
 use super::stop::Changes;
@@ -21,9 +21,9 @@ use super::tails;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
-    BufferUnitId, Candidate, Classification, Classifier, EmptyLine, FlushQueue, InstanceId, L2p, LastWrites,
-    LineId, LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Reclaimer, Release,
-    Sequence, Shape, Slot, Stream, UnitIndex, ValidMap, WearLeveller, WriteBuffer,
+    BufferUnitId, Candidate, Classification, Classifier, EmptyLine, FlushQueue, InstanceGeometry, InstanceId,
+    L2p, LastWrites, LineId, LineSequence, LineState, Lines, Mapped, OpenLine, PhysicalAddress, RateLimiter,
+    Reclaimer, Release, Sequence, Slot, Stream, UnitIndex, ValidMap, WearLeveller, WriteBuffer,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::VecDeque;
@@ -60,7 +60,7 @@ fn streams(options: &Options, capacity: &Capacity) -> Vec<StreamState> {
 pub struct Pblk {
     pub(super) options: Options,
     pub(super) capacity: Capacity,
-    pub(super) shape: Shape,
+    pub(super) shape: InstanceGeometry,
     /// To find the unit and the line of a chunk.
     pub(super) by_lines: Divisor,
     pub(super) block_bytes: u32,
@@ -94,7 +94,7 @@ pub struct Pblk {
     /// Units of this instance by the drive's numbers.
     pub(super) unit_of_pu: Vec<Option<UnitIndex>>,
 
-    pub(super) requests: Slab<Pending>,
+    pub(super) requests: Slab<PendingBlockRequest>,
     pub(super) reads: Ring<SlabKey>,
     pub(super) writes: Ring<SlabKey>,
     pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
@@ -111,13 +111,13 @@ pub struct Pblk {
     /// Chunks one reset may name.
     pub(super) reset_sectors: u32,
     pub(super) tails_due: VecDeque<LineId>,
-    /// Units of fill still to be written so that reads can go on.
-    pub(super) fill_left: u32,
-    pub(super) fill_behind: bool,
+    /// Units of padding still to be written so that reads can go on.
+    pub(super) pad_units_left: u32,
+    pub(super) pad_behind: bool,
 
     /// The write buffer's memory.
     pub(super) ring: BufId,
-    /// Buffers of a unit, for heads and fill.
+    /// Buffers of a unit, for heads and padding.
     pub(super) plain: Vec<BufId>,
     /// Buffers of a unit that hold all bytes.
     pub(super) whole: Vec<BufId>,
@@ -143,7 +143,7 @@ pub(super) struct Scratch {
     /// Lines that could be emptied.
     pub(super) candidates: Vec<Candidate>,
     /// Neighbours that were copied, of the buffer unit being settled.
-    pub(super) runs: Vec<(Slot, Place, u32)>,
+    pub(super) runs: Vec<(Slot, PhysicalAddress, u32)>,
     /// What they hold, one after the other.
     pub(super) blocks: Vec<u64>,
 }
@@ -152,7 +152,7 @@ impl Pblk {
     /// An instance with everything free: what mount fills in.
     pub(super) fn empty(
         geometry: &Geometry,
-        shape: Shape,
+        shape: InstanceGeometry,
         options: Options,
         capacity: Capacity,
         lines: Lines,
@@ -195,8 +195,8 @@ impl Pblk {
             reclaimer: Reclaimer::new(),
             reset_sectors: VECTOR_MAX,
             tails_due: VecDeque::new(),
-            fill_left: 0,
-            fill_behind: false,
+            pad_units_left: 0,
+            pad_behind: false,
             ring: own.ring,
             plain: own.plain,
             whole_ids: own.whole.clone(),
@@ -407,7 +407,7 @@ fn write_buffer(options: &Options, capacity: &Capacity) -> WriteBuffer {
 
 /// Buffer units kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
 /// on with.
-fn gc_buffer_units(capacity: &Capacity, shape: &Shape, gc_streams: u32) -> u32 {
+fn gc_buffer_units(capacity: &Capacity, shape: &InstanceGeometry, gc_streams: u32) -> u32 {
     let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.batch);
     let buffer_units = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
     assert!(
@@ -429,7 +429,7 @@ struct OwnBuffers {
 }
 
 impl OwnBuffers {
-    fn take(shape: &Shape, capacity: &Capacity, knobs: &Knobs, buffers: &mut Buffers) -> Self {
+    fn take(shape: &InstanceGeometry, capacity: &Capacity, knobs: &Knobs, buffers: &mut Buffers) -> Self {
         let (unit, own) = (capacity.layout.unit, knobs.metadata_buffers);
         let mut take =
             |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
@@ -445,7 +445,7 @@ impl OwnBuffers {
 }
 
 /// Units in stripe order: the next group first (`pblk.md` 1.1).
-fn stripe(geometry: &Geometry, shape: &Shape) -> Vec<UnitIndex> {
+fn stripe(geometry: &Geometry, shape: &InstanceGeometry) -> Vec<UnitIndex> {
     let mut units: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     units.sort_by_key(|&unit| {
         let pu = shape.pu(unit).0;
@@ -454,7 +454,7 @@ fn stripe(geometry: &Geometry, shape: &Shape) -> Vec<UnitIndex> {
     units
 }
 
-fn unit_of_pu(geometry: &Geometry, shape: &Shape) -> Vec<Option<UnitIndex>> {
+fn unit_of_pu(geometry: &Geometry, shape: &InstanceGeometry) -> Vec<Option<UnitIndex>> {
     let mut units = vec![None; usize::try_from(geometry.pu_count()).expect("32 bits fit an index")];
     for unit in (0..shape.units()).map(UnitIndex) {
         units[shape.pu(unit).index()] = Some(unit);

@@ -37,7 +37,7 @@ pub struct PblkStats {
     pub gc_dead: u64,
     /// Reads of garbage collection the media failed (`read_failed_gc`).
     pub read_failed_gc: u64,
-    /// Fill.
+    /// Padding.
     pub padded: u64,
     /// How often a unit was filled with so many sectors (`padding_dist`); the last counts whole units.
     pub padding_dist: Vec<u64>,
@@ -51,12 +51,12 @@ pub struct PblkStats {
     pub units_programmed: u64,
     /// Writes the media failed (`write_failed`).
     pub write_failed: u64,
-    /// Chunks that could not be reset (`erase_failed`).
-    pub erase_failed: u64,
+    /// Chunks that could not be reset (`reset_failed`).
+    pub reset_failed: u64,
     /// Lines opened.
     pub lines_opened: u64,
     /// Lines reset.
-    pub lines_erased: u64,
+    pub lines_reset: u64,
     /// Lines emptied by garbage collection.
     pub victims: u64,
     /// Valid sectors in them.
@@ -84,19 +84,19 @@ pub struct PblkStats {
 }
 
 impl PblkStats {
-    /// A unit was closed with so many sectors of fill.
+    /// A unit was closed with so many sectors of padding.
     pub fn padding(&mut self, sectors: u32) {
         self.padded += u64::from(sectors);
         let place = usize::try_from(sectors).expect("32 bits fit an index");
-        assert!(place <= 64, "{sectors} sectors of fill in one unit");
+        assert!(place <= 64, "{sectors} sectors of padding in one unit");
         if self.padding_dist.len() <= place {
             self.padding_dist.resize(place + 1, 0);
         }
         self.padding_dist[place] += 1;
     }
 
-    /// Sectors of data and fill programmed for each one a user wrote; metadata and what the media failed are not counted.
-    /// What was superseded in the buffer is programmed as fill in its place. `None` before any.
+    /// Sectors of data and padding programmed for each one a user wrote; metadata and what the media failed are not counted.
+    /// What was superseded in the buffer is programmed as padding in its place. `None` before any.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a quotient for people; 2^53 sectors are 32 EiB")]
     pub fn write_amplification(&self) -> Option<f64> {

@@ -6,7 +6,7 @@
 use super::Pblk;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
-use ocssd_ftl::{ChunkLayout, Kind, Piece, SectorTag, tail};
+use ocssd_ftl::{ChunkLayout, Kind, LineContent, SectorTag, tail};
 use ocssd_lightnvm::{BufId, Buffers};
 
 /// Most that is written at once of what ends a chunk; 0 if nothing does.
@@ -40,12 +40,12 @@ fn clear_list(layout: &ChunkLayout, buffer: BufId, buffers: &mut Buffers) {
 /// Makes the content of what ends a chunk: of its tail, if it has `tags` to list. What kind of sectors it is.
 fn fill(
     layout: &ChunkLayout,
-    piece: Piece,
+    piece: LineContent,
     tags: Option<&[u8]>,
     buffer: BufId,
     buffers: &mut Buffers,
 ) -> Kind {
-    let Some(tags) = tags.filter(|_| piece == Piece::Tail) else {
+    let Some(tags) = tags.filter(|_| piece == LineContent::Tail) else {
         clear_list(layout, buffer, buffers);
         return Kind::Pad;
     };
@@ -72,7 +72,10 @@ impl Pblk {
             }
             let Some(buffer) = self.tails.pop() else { break };
             let layout = &self.capacity.layout;
-            assert!(matches!(write.piece, Piece::Fill | Piece::Tail), "a chunk does not end with data");
+            assert!(
+                matches!(write.piece, LineContent::Padding | LineContent::Tail),
+                "a chunk does not end with data"
+            );
             assert!(write.sector.is_multiple_of(layout.unit), "a chunk ends within a write unit");
             // Zeroed at its first use, and not at mount: most mounts of a small instance write few tails.
             if self.tails.len() < self.tails_fresh {

@@ -2,7 +2,7 @@
 //!
 //! A write that cannot go on names one cause at a time. When all of a write is in the buffer, the time since it was taken is its
 //! wait; if that is long, the cause that was named last gets it. Deliberately not here: what each cause is about (`limit`,
-//! `write`, `erase`, `level`), and waits below the bound, which a buffer is there for.
+//! `write`, `reset`, `level`), and waits below the bound, which a buffer is there for.
 
 use super::Pblk;
 use ocssd_base::{Nanos, usize_of};

@@ -6,12 +6,12 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::discards::DiscardRange;
-use super::request::Pending;
+use super::request::PendingBlockRequest;
 use super::waits::WaitCause;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
-    Admission, BufferUnitId, BufferUnitState, Entry, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag,
-    Sequence, Slot, Stream,
+    Admission, BufferUnitId, BufferUnitState, Entry, Kind, L2p, Mapped, PhysicalAddress, SEQUENCE_MAX,
+    SectorTag, Sequence, Slot, Stream,
 };
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers};
@@ -136,7 +136,7 @@ impl Pblk {
     /// True if some blocks of a discard are nowhere and the others not yet, though its record covers all of them.
     pub(super) fn is_discard_begun(&self) -> bool {
         let Some(&key) = self.writes.front() else { return false };
-        let Pending { request, done, .. } = *self.requests.get(key);
+        let PendingBlockRequest { request, done, .. } = *self.requests.get(key);
         let is_discard = match request.op {
             BlockOp::Discard => true,
             BlockOp::WriteZeroes => self.keeps_discards(),
@@ -260,9 +260,9 @@ impl Pblk {
     }
 
     /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
-    pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<Place>, Sequence) {
+    pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<PhysicalAddress>, Sequence) {
         match old {
-            // All versions before were discarded, or are older than that on media: one that lands late is not the version
+            // All versions before were discarded, or are older than that on media: one that is programmed late is not the version
             // before this one.
             Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
             Mapped::Media(place) => (Some(place), Sequence(self.sequence.0.saturating_sub(1))),
@@ -282,12 +282,12 @@ impl Pblk {
     }
 
     /// A place no longer holds the newest durable version of anything.
-    pub(super) fn invalidate(&mut self, place: Place) {
+    pub(super) fn invalidate(&mut self, place: PhysicalAddress) {
         self.invalidate_run(place, 1);
     }
 
     /// As [`Self::invalidate`], of neighbours in one line.
-    pub(super) fn invalidate_run(&mut self, first: Place, count: u64) {
+    pub(super) fn invalidate_run(&mut self, first: PhysicalAddress, count: u64) {
         assert!(first.0 + count <= self.shape.places(), "place {} is beyond the instance", first.0);
         let line = self.valid.clear_run(first, count, self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
@@ -348,7 +348,13 @@ impl Pblk {
 }
 
 /// A slot is given to another: the map points to media for what was in it.
-pub(super) fn evict(l2p: &mut L2p, evicted: &mut (u32, u32), slot: Slot, entry: &Entry, place: Place) {
+pub(super) fn evict(
+    l2p: &mut L2p,
+    evicted: &mut (u32, u32),
+    slot: Slot,
+    entry: &Entry,
+    place: PhysicalAddress,
+) {
     if entry.from_gc {
         evicted.1 += 1;
     } else {

@@ -10,8 +10,8 @@ use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
-    BufferUnitId, BufferUnitState, Entry, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece,
-    Place, SectorTag, Slot, Stream, TAG_BYTES, Write,
+    BufferUnitId, BufferUnitState, Entry, HEAD_BYTES, Head, Kind, Line, LineContent, LineId, Mapped,
+    OpenLine, PhysicalAddress, SectorTag, Slot, Stream, TAG_BYTES, Write,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
@@ -38,21 +38,21 @@ impl Pblk {
     fn write_stream(&mut self, stream: Stream, buffers: &mut Buffers) -> bool {
         let state = &self.streams[stream.index()];
         let has_buffer_unit = !state.ready.is_empty();
-        let has_data = has_buffer_unit || self.fill_left > 0 && stream == Stream(0);
+        let has_data = has_buffer_unit || self.pad_units_left > 0 && stream == Stream(0);
         if !has_data || !self.flight.has_room(1) {
             return false;
         }
         let Some(line) = self.writable_line(stream) else { return false };
         let Some(write) = self.open_line(line).next_data() else { return false };
         match write.piece {
-            Piece::Head => self.write_head(stream, line, write, buffers),
-            Piece::Data if has_buffer_unit => {
+            LineContent::Head => self.write_head(stream, line, write, buffers),
+            LineContent::Data if has_buffer_unit => {
                 let buffer_unit = self.streams[stream.index()].ready.pop_front().expect("one is ready");
                 self.write_buffer_unit(buffer_unit, line, write, buffers);
                 true
             }
-            Piece::Data => self.write_fill(line, write, buffers),
-            Piece::Fill | Piece::Tail => unreachable!("a tail is no data"),
+            LineContent::Data => self.write_padding(line, write, buffers),
+            LineContent::Padding | LineContent::Tail => unreachable!("a tail is no data"),
         }
     }
 
@@ -86,10 +86,10 @@ impl Pblk {
         let start = self.shape.chunk_start(line, write.unit);
         assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
         assert!(write.sector + sectors <= self.capacity.layout.data_end(), "data overwrites a tail");
-        assert_eq!(write.piece, Piece::Data, "a buffer unit is written where data does not go");
+        assert_eq!(write.piece, LineContent::Data, "a buffer unit is written where data does not go");
         assert!(!self.checkpoints.is_held(), "a buffer unit is written while writes are held");
-        self.seal_buffer_unit(buffer_unit, buffers);
-        self.write_buffer.programming(buffer_unit, Place(start.0 + u64::from(write.sector)));
+        self.encode_tags(buffer_unit, buffers);
+        self.write_buffer.programming(buffer_unit, PhysicalAddress(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
         open.issued(write, sectors, &self.scratch.list);
         self.lines.add_data(line, sectors);
@@ -102,9 +102,9 @@ impl Pblk {
         self.told.is_moved = true;
     }
 
-    /// Makes the tags of a buffer unit's sectors. What was superseded while it waited becomes fill, unless a flush was promised
+    /// Makes the tags of a buffer unit's sectors. What was superseded while it waited becomes padding, unless a flush was promised
     /// it in between. What is written was not yet superseded on media when it was sent, which recovery relies on.
-    fn seal_buffer_unit(&mut self, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
+    fn encode_tags(&mut self, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
         let first = self.write_buffer.first_slot(buffer_unit).0;
         let count = self.write_buffer.sectors(buffer_unit);
         let copies = self.write_buffer.copies(buffer_unit);
@@ -142,7 +142,7 @@ impl Pblk {
             let content = &content[at * data_bytes..][..data_bytes];
             oob[at * oob_bytes..][..TAG_BYTES].copy_from_slice(&tag.encode(content));
         };
-        for (at, entry) in self.write_buffer.entries(buffer_unit).filter(|(_, entry)| !entry.is_sealed) {
+        for (at, entry) in self.write_buffer.entries(buffer_unit).filter(|(_, entry)| !entry.is_tag_encoded) {
             make(usize_of(at), entry.tag, content);
         }
         content[filled * data_bytes..].fill(0);
@@ -152,7 +152,7 @@ impl Pblk {
         }
     }
 
-    /// Makes fill of a sector that was superseded and that nobody needs any more.
+    /// Makes padding of a sector that was superseded and that nobody needs any more.
     fn keep_needed(&mut self, slot: Slot) {
         let entry = self.write_buffer.entry(slot);
         assert!(!entry.is_newest, "the newest version of a block is needed");
@@ -161,12 +161,12 @@ impl Pblk {
         }
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
         let is_needed = !entry.from_gc
-            && !self.has_canary(Canary::FlushedBecomesFill)
+            && !self.has_canary(Canary::FlushedBecomesPadding)
             && (self.flushes.covers(entry.tag.sequence) || self.gc.has_awaiting())
             && (!self.is_durably_superseded(entry.tag)
                 || self.has_canary(Canary::SupersededBehindCheckpoint));
         if !is_needed {
-            self.make_fill(slot);
+            self.make_padding(slot);
         }
     }
 
@@ -187,9 +187,9 @@ impl Pblk {
         }
     }
 
-    /// Makes fill of sectors that wait to be written although something newer is on media. A checkpoint has that, and what is
+    /// Makes padding of sectors that wait to be written although something newer is on media. A checkpoint has that, and what is
     /// written behind a checkpoint counts as newer: streams go out side by side, and what failed goes out again, so an old
-    /// version may be the last to land. Cost: a pass over the buffer.
+    /// version may be the last to be programmed. Cost: a pass over the buffer.
     pub(super) fn drop_superseded(&mut self) {
         if self.has_canary(Canary::SupersededBehindCheckpoint) {
             return;
@@ -201,7 +201,7 @@ impl Pblk {
         );
         let is_gone = |&slot: &Slot| self.is_durably_superseded(self.write_buffer.entry(slot).tag);
         let gone: Vec<Slot> = self.waiting_superseded().filter(is_gone).collect();
-        gone.into_iter().for_each(|slot| self.make_fill(slot));
+        gone.into_iter().for_each(|slot| self.make_padding(slot));
     }
 
     /// True if a sector waits to be written whose block was discarded, and the discard's record waits as well. What came in
@@ -230,10 +230,10 @@ impl Pblk {
         entries.filter(move |&(_, entry)| is_superseded(entry)).map(|(slot, _)| slot)
     }
 
-    fn make_fill(&mut self, slot: Slot) {
+    fn make_padding(&mut self, slot: Slot) {
         let entry = self.write_buffer.entry_mut(slot);
-        assert!(!entry.is_newest && entry.previous.is_none(), "somebody needs what becomes fill");
-        (entry.tag, entry.is_sealed) = (SectorTag::PAD, false);
+        assert!(!entry.is_newest && entry.previous.is_none(), "somebody needs what becomes padding");
+        (entry.tag, entry.is_tag_encoded) = (SectorTag::PAD, false);
         self.stats.superseded += 1;
     }
 
@@ -245,11 +245,11 @@ impl Pblk {
         buffers: &mut Buffers,
     ) -> bool {
         let Some(buffer) = self.plain.pop() else { return false };
-        let &Line { sequence: line_sequence, erases, .. } = self.lines.get(line);
-        assert_eq!(write.piece, Piece::Head, "a head is written where none goes");
+        let &Line { sequence: line_sequence, resets, .. } = self.lines.get(line);
+        assert_eq!(write.piece, LineContent::Head, "a head is written where none goes");
         assert!(line_sequence.0 > 0, "line {} is written without a generation", line.0);
         let (instance, blocks) = (self.instance, self.l2p.sectors());
-        let head = Head { instance, stream, line: line_sequence, blocks, erases };
+        let head = Head { instance, stream, line: line_sequence, blocks, resets };
         for sector in 0..self.capacity.layout.unit {
             let content = buffers.data_mut(buffer, sector, 1);
             content.fill(0);
@@ -261,10 +261,10 @@ impl Pblk {
     }
 
     /// A unit of nothing.
-    fn write_fill(&mut self, line: LineId, write: Write, buffers: &mut Buffers) -> bool {
+    fn write_padding(&mut self, line: LineId, write: Write, buffers: &mut Buffers) -> bool {
         let Some(buffer) = self.plain.pop() else { return false };
-        assert!(self.fill_left > 0, "fill was written that nobody asked for");
-        self.fill_left -= 1;
+        assert!(self.pad_units_left > 0, "fill was written that nobody asked for");
+        self.pad_units_left -= 1;
         buffers.data_mut(buffer, 0, self.capacity.layout.unit).fill(0);
         self.stats.padding(self.capacity.layout.unit);
         self.write_meta((line, write), buffer, (0, 0), |_| SectorTag::PAD, buffers);
@@ -290,7 +290,7 @@ impl Pblk {
         let format = buffers.format();
         let (content, oob) = buffers.sectors_mut(buffer, 0, sectors);
         let content = content.chunks_exact(format.data_bytes);
-        // Heads and fill are the same sector over and over: what is sealed once is good for the next.
+        // Heads and padding are the same sector over and over: what is encoded once is good for the next.
         let mut before: Option<(SectorTag, &[u8], [u8; TAG_BYTES])> = None;
         for ((sector, content), oob) in (0..).zip(content).zip(oob.chunks_exact_mut(format.oob_bytes)) {
             let tag = tag_of(sector);
@@ -318,9 +318,9 @@ impl Pblk {
     pub(super) const fn meta_sectors(&self, write: Write) -> u32 {
         let layout = &self.capacity.layout;
         match write.piece {
-            Piece::Tail => layout.tail,
-            Piece::Fill => layout.data_end() - write.sector,
-            Piece::Head | Piece::Data => layout.unit,
+            LineContent::Tail => layout.tail,
+            LineContent::Padding => layout.data_end() - write.sector,
+            LineContent::Head | LineContent::Data => layout.unit,
         }
     }
 }

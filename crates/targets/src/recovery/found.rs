@@ -11,7 +11,7 @@ use crate::mount_error::MountError;
 use ocssd_base::Nanos;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::log::{Generation, LogPage, Lsn, PageError, Record, Replay, Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, InstanceId, Kind, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, Kind};
 use ocssd_lightnvm::{Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ impl Pages {
 /// What mount knows of the drive.
 pub struct Known<'a> {
     pub geometry: &'a Geometry,
-    pub shape: &'a Shape,
+    pub shape: &'a InstanceGeometry,
     pub survey: &'a Survey,
     /// What is done where the log has lost pages; `None`: the mount fails, and there is no other way.
     pub lost_log: Option<LostLog>,
@@ -134,7 +134,10 @@ pub fn find<E: Record>(
 ///
 /// # Errors
 /// A sentence, if it is not.
-pub fn check_units(shape: &Shape, (chunk, units, lines): (u32, u32, u32)) -> Result<(), MountError> {
+pub fn check_units(
+    shape: &InstanceGeometry,
+    (chunk, units, lines): (u32, u32, u32),
+) -> Result<(), MountError> {
     let found = (shape.sectors_per_chunk(), shape.units(), shape.lines());
     if (chunk, units, lines) == found {
         return Ok(());

@@ -7,7 +7,7 @@ use super::media::{Media, Padding};
 use crate::journal::PageKind;
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
-use ocssd_ftl::{ChunkIndex, Kind, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
 
 /// What a chunk holds, as its tags say.
@@ -64,7 +64,7 @@ impl FoundChunk {
     }
 }
 
-fn found(media: &Media<'_>, shape: &Shape, chunk: ChunkIndex) -> FoundChunk {
+fn found(media: &Media<'_>, shape: &InstanceGeometry, chunk: ChunkIndex) -> FoundChunk {
     let descriptor = media.device.chunk(shape.chunk_id(chunk));
     let written = descriptor.write_pointer.unwrap_or(0);
     FoundChunk { state: descriptor.state, written, before: written, holds: None }
@@ -75,7 +75,7 @@ pub struct Survey(Vec<FoundChunk>);
 
 impl Survey {
     /// What the drive reports.
-    pub fn new(media: &Media<'_>, shape: &Shape) -> Self {
+    pub fn new(media: &Media<'_>, shape: &InstanceGeometry) -> Self {
         Self((0..shape.chunks()).map(|chunk| found(media, shape, ChunkIndex(chunk))).collect())
     }
 
@@ -108,7 +108,7 @@ impl Survey {
     pub fn pad(
         &mut self,
         media: &mut Media<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         wanted: &[(ChunkIndex, u32)],
     ) -> Result<(), MountError> {
         let Geometry { mw_cunits, .. } = *media.device.geometry();
@@ -124,7 +124,7 @@ impl Survey {
     fn pad_once(
         &mut self,
         media: &mut Media<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         wanted: &[(ChunkIndex, u32)],
     ) -> Result<Vec<ChunkIndex>, MountError> {
         let Geometry { ws_opt, sectors_per_chunk, .. } = *media.device.geometry();
@@ -175,7 +175,7 @@ impl Survey {
     }
 
     /// Finds out what each chunk holds of which that is not known: by its first page, or the next where the media lost that.
-    pub fn identify(&mut self, media: &mut Media<'_>, shape: &Shape) -> Result<(), MountError> {
+    pub fn identify(&mut self, media: &mut Media<'_>, shape: &InstanceGeometry) -> Result<(), MountError> {
         let geometry = media.device.geometry().clone();
         let mut unknown: Vec<ChunkIndex> = self.iter().map(|(chunk, _)| chunk).collect();
         for sector in (0..geometry.sectors_per_chunk).step_by(usize_of(geometry.ws_min)) {
@@ -199,7 +199,7 @@ impl Survey {
     pub fn pages(
         &self,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         kind: PageKind,
         step: u32,
     ) -> Vec<(ChunkIndex, Ppa)> {

@@ -9,7 +9,7 @@ use ocssd_lightnvm::{BufId, Buffers};
 
 /// What a request to the inner target is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum SubBlockPiece {
     /// It needs nothing of ours.
     Straight,
     /// Sectors through a buffer of ours.
@@ -29,35 +29,35 @@ pub(super) enum Piece {
 
 /// A request to the inner target, under the key that is its tag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct SubBlockPart {
     /// Whose it is.
     pub request: SlabKey,
     /// What for.
-    pub piece: Piece,
+    pub piece: SubBlockPiece,
 }
 
 impl SmallBlocks {
     /// The inner target answered.
     pub(super) fn part_done(&mut self, reply: BlockReply, buffers: &mut Buffers) {
-        let Part { request: key, piece } = self.parts.remove(SlabKey(reply.tag.0));
+        let SubBlockPart { request: key, piece } = self.parts.remove(SlabKey(reply.tag.0));
         let pending = self.requests.get_mut(key);
         assert!(pending.parts > 0, "an answer to a request without parts");
         pending.parts -= 1;
         let well = reply.status.has_data();
         // That an edge was weak is nothing to who writes beside it.
-        if pending.status.gives_way_to(reply.status) && !(well && piece == Piece::EdgeRead) {
+        if pending.status.gives_way_to(reply.status) && !(well && piece == SubBlockPiece::EdgeRead) {
             (pending.status, pending.violation) = (reply.status, reply.violation);
         }
         let (op, host) = (pending.request.op, pending.request.buffer);
         match piece {
-            Piece::Straight | Piece::EdgeWrite => {}
-            Piece::EdgeRead => {
+            SubBlockPiece::Straight | SubBlockPiece::EdgeWrite => {}
+            SubBlockPiece::EdgeRead => {
                 assert!(pending.edges.iter().any(Option::is_some), "an edge was read into nothing");
                 if self.edges_read(key, buffers) {
                     return;
                 }
             }
-            Piece::Copy { buffer, sector, count } => {
+            SubBlockPiece::Copy { buffer, sector, count } => {
                 if !well {
                     // The rest would only be done to fail.
                     pending.to_copy.start = pending.to_copy.end;
@@ -93,7 +93,7 @@ impl SmallBlocks {
             edges += pending.edges.iter().flatten().count();
         }
         for (_, part) in self.parts.iter() {
-            copies += usize::from(matches!(part.piece, Piece::Copy { .. }));
+            copies += usize::from(matches!(part.piece, SubBlockPiece::Copy { .. }));
         }
         assert_eq!(self.stages.lent(), (edges, copies), "buffers lent for edges and copies");
         let changes = self.requests.iter().filter(|(_, pending)| pending.in_order).count();

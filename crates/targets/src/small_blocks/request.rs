@@ -3,7 +3,7 @@
 //! Deliberately not here: what the inner target answers (`parts`).
 
 use super::canary::Canary;
-use super::parts::{Part, Piece};
+use super::parts::{SubBlockPart, SubBlockPiece};
 use super::span::Span;
 use super::stages::COPY_SECTORS;
 use super::target::{Shutdown, SmallBlocks};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// A request that was taken and not replied to.
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct SubBlockRequest {
     /// As the host gave it.
     pub request: BlockRequest,
     /// Where it lies; `None` of a flush or shutdown.
@@ -35,7 +35,7 @@ pub(super) struct Pending {
     pub violation: Option<Violation>,
 }
 
-impl Pending {
+impl SubBlockRequest {
     fn new(request: BlockRequest, span: Option<Span>) -> Self {
         Self {
             request,
@@ -61,7 +61,7 @@ impl SmallBlocks {
     pub(super) fn take_request(&mut self, request: BlockRequest) {
         let is_placed = !matches!(request.op, BlockOp::Flush | BlockOp::Shutdown);
         let span = is_placed.then(|| Span::new(request.block, request.count, self.per_sector));
-        let key = self.requests.insert(Pending::new(request, span));
+        let key = self.requests.insert(SubBlockRequest::new(request, span));
         let key = key.unwrap_or_else(|_| unreachable!("room was checked"));
         match (request.op, span) {
             (BlockOp::Read, Some(span)) => self.begin_read(key, &span),
@@ -132,7 +132,7 @@ impl SmallBlocks {
                 if let Some(edge) = edge {
                     self.stats.rmw_read_sectors += 1;
                     let request = inner(BlockOp::Read, edge.sector..edge.sector + 1, buffer);
-                    self.ask(Part { request: key, piece: Piece::EdgeRead }, request);
+                    self.ask(SubBlockPart { request: key, piece: SubBlockPiece::EdgeRead }, request);
                 }
             }
             any = true;
@@ -169,7 +169,7 @@ impl SmallBlocks {
             };
             self.stats.rmw_written_sectors += 1;
             let inner = inner(op, edge.sector..edge.sector + 1, Some(buffer));
-            self.ask(Part { request: key, piece: Piece::EdgeWrite }, inner);
+            self.ask(SubBlockPart { request: key, piece: SubBlockPiece::EdgeWrite }, inner);
         }
         self.change_whole_sectors(key);
     }
@@ -199,12 +199,12 @@ impl SmallBlocks {
             self.stats.straight_sectors += sectors.end - sectors.start;
         }
         let request = inner(op, sectors, buffer.filter(|_| has_data));
-        self.ask(Part { request: key, piece: Piece::Straight }, request);
+        self.ask(SubBlockPart { request: key, piece: SubBlockPiece::Straight }, request);
     }
 
     /// Passes on a request without an address.
     pub(super) fn pass_on(&mut self, key: SlabKey, op: BlockOp) {
-        self.ask(Part { request: key, piece: Piece::Straight }, inner(op, 0..0, None));
+        self.ask(SubBlockPart { request: key, piece: SubBlockPiece::Straight }, inner(op, 0..0, None));
     }
 
     /// Queues sectors that go through copies.
@@ -238,7 +238,10 @@ impl SmallBlocks {
             }
             self.stats.copied_sectors += u64::from(count);
             let request = inner(op, sector..sector + u64::from(count), Some(buffer));
-            self.ask(Part { request: key, piece: Piece::Copy { buffer, sector, count } }, request);
+            self.ask(
+                SubBlockPart { request: key, piece: SubBlockPiece::Copy { buffer, sector, count } },
+                request,
+            );
             any = true;
         }
         any
@@ -263,7 +266,7 @@ impl SmallBlocks {
     }
 
     /// Queues a request to the inner target.
-    fn ask(&mut self, part: Part, request: BlockRequest) {
+    fn ask(&mut self, part: SubBlockPart, request: BlockRequest) {
         self.requests.get_mut(part.request).parts += 1;
         let key =
             self.parts.insert(part).unwrap_or_else(|_| unreachable!("as many places as there can be parts"));

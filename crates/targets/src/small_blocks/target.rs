@@ -3,8 +3,8 @@
 //! Deliberately not here: what becomes of a request (`request`) and of an inner reply (`parts`).
 
 use super::order::Order;
-use super::parts::Part;
-use super::request::Pending;
+use super::parts::SubBlockPart;
+use super::request::SubBlockRequest;
 use super::stages::{COPIES, EDGES, Stages};
 use super::stats::SmallBlocksStats;
 use ocssd_base::{Nanos, Ring, Slab, SlabKey, usize_of};
@@ -37,8 +37,8 @@ pub struct SmallBlocks {
     pub(super) block_bytes: u32,
     /// Blocks of a sector.
     pub(super) per_sector: u32,
-    pub(super) requests: Slab<Pending>,
-    pub(super) parts: Slab<Part>,
+    pub(super) requests: Slab<SubBlockRequest>,
+    pub(super) parts: Slab<SubBlockPart>,
     /// What the inner target is to be offered, in order. Their tags are keys of `parts`.
     pub(super) to_device: Ring<BlockRequest>,
     pub(super) order: Order,

@@ -1,8 +1,8 @@
 //! The random write area of a zone: which versions of its blocks are durable, and where in tails the newest of these lie.
 //!
-//! Blocks of an area stay in frames until they are committed. One that must be durable before goes to tails, as often as it is
-//! written anew; a mount takes the youngest. A version that was written over needs not become durable itself, its successor
-//! must. Deliberately not here: frames (`place`), pages of tails (`tails`).
+//! Blocks of an area stay in buffer units until they are committed. One that must be durable before goes to tails, as often as it
+//! is written anew; a mount takes the youngest. A version that was written over needs not become durable itself, its successor
+//! must. Deliberately not here: buffer units (`place`), pages of tails (`tails`).
 
 use ocssd_base::SlabKey;
 use ocssd_ftl::ChunkIndex;
@@ -93,7 +93,7 @@ impl Area {
 
     /// A block is in a chunk of tails: gives the chunk of which one block less is needed. With `lags`, what was written over it
     /// meanwhile is taken for durable, too.
-    pub fn landed(&mut self, block: u32, chunk: ChunkIndex, lags: bool) -> Option<ChunkIndex> {
+    pub fn programmed(&mut self, block: u32, chunk: ChunkIndex, lags: bool) -> Option<ChunkIndex> {
         let since = self.flying.remove(&block).expect("it was on its way");
         self.anew.remove(&block);
         if block < self.in_place {
@@ -108,7 +108,7 @@ impl Area {
         self.safe.insert(block, chunk)
     }
 
-    /// A block did not land.
+    /// A block was not programmed.
     pub fn failed(&mut self, block: u32) {
         assert!(self.flying.remove(&block).is_some(), "block {block} was not on its way");
     }
@@ -148,13 +148,13 @@ mod tests {
 
     const CHUNKS: [ChunkIndex; 2] = [ChunkIndex(7), ChunkIndex(8)];
 
-    fn land(area: &mut Area, run: (u32, u32), chunk: ChunkIndex) -> Vec<ChunkIndex> {
+    fn programmed(area: &mut Area, run: (u32, u32), chunk: ChunkIndex) -> Vec<ChunkIndex> {
         area.sent(run.0, run.1);
-        (run.0..run.1).filter_map(|block| area.landed(block, chunk, false)).collect()
+        (run.0..run.1).filter_map(|block| area.programmed(block, chunk, false)).collect()
     }
 
     #[test]
-    fn a_block_is_durable_in_a_version_once_that_or_a_later_one_landed() {
+    fn a_block_is_durable_in_a_version_once_that_or_a_later_one_programmed() {
         let mut area = Area::new(8);
         for (block, version) in [(9, 1), (10, 2), (12, 3), (15, 4), (16, 5)] {
             area.written(block, version);
@@ -166,14 +166,18 @@ mod tests {
         assert_eq!(area.wanted(8, 8)[2..], [(15, 16), (16, 17)], "a run ends with its unit");
         area.sent(9, 11);
         area.written(10, 6);
-        assert_eq!([9, 10].map(|block| area.landed(block, CHUNKS[0], false)), [None, None]);
+        assert_eq!([9, 10].map(|block| area.programmed(block, CHUNKS[0], false)), [None, None]);
         assert!(area.is_durable(2) && !area.is_durable(3), "12 is not there");
         for run in [(12, 13), (15, 16), (16, 17)] {
-            land(&mut area, run, CHUNKS[0]);
+            programmed(&mut area, run, CHUNKS[0]);
         }
         assert!(area.is_durable(5) && !area.is_durable(6), "10 was written over under way");
         area.wait_for(6);
-        assert_eq!(land(&mut area, (10, 11), CHUNKS[1]), [CHUNKS[0]], "the older version is not needed");
+        assert_eq!(
+            programmed(&mut area, (10, 11), CHUNKS[1]),
+            [CHUNKS[0]],
+            "the older version is not needed"
+        );
         assert!(area.is_durable(6));
         area.written(10, 7);
         area.written(10, 8);
@@ -186,12 +190,12 @@ mod tests {
         area.written(1, 1);
         area.written(8, 2);
         area.wait_for(2);
-        land(&mut area, (1, 2), CHUNKS[0]);
+        programmed(&mut area, (1, 2), CHUNKS[0]);
         area.sent(8, 9);
         assert_eq!(area.on_place(8), [CHUNKS[0]]);
         assert!(area.on_place(8).is_empty() && !area.is_durable(2));
         assert!(area.on_place(16).is_empty() && area.is_durable(2));
-        assert_eq!(area.landed(8, CHUNKS[1], false), Some(CHUNKS[1]), "it is in place already");
+        assert_eq!(area.programmed(8, CHUNKS[1], false), Some(CHUNKS[1]), "it is in place already");
         assert_eq!(area.chunks().count(), 0);
     }
 
@@ -200,14 +204,14 @@ mod tests {
         let mut area = Area::new(0);
         (0..3).for_each(|block| area.written(block, u64::from(block) + 1));
         area.wait_for(3);
-        land(&mut area, (0, 2), CHUNKS[0]);
-        land(&mut area, (2, 3), CHUNKS[1]);
+        programmed(&mut area, (0, 2), CHUNKS[0]);
+        programmed(&mut area, (2, 3), CHUNKS[1]);
         area.write_anew(CHUNKS[0], 1);
         assert!(area.is_writing_anew() && area.is_durable(3));
-        assert_eq!(area.wanted(1, 8), [(1, 2)], "0 was committed and will land");
+        assert_eq!(area.wanted(1, 8), [(1, 2)], "0 was committed and will be programmed");
         area.sent(1, 2);
         area.failed(1);
-        assert_eq!(land(&mut area, (1, 2), CHUNKS[1]), [CHUNKS[0]]);
+        assert_eq!(programmed(&mut area, (1, 2), CHUNKS[1]), [CHUNKS[0]]);
         assert!(!area.is_writing_anew() && area.wanted(0, 8).is_empty());
     }
 }

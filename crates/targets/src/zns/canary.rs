@@ -39,7 +39,7 @@ pub enum Canary {
     HoleSpreads,
     /// A commit is answered before what it commits is on media.
     CommitTooEarly,
-    /// A block of an area that is written over while it is on its way to tails is taken for durable when that landed.
+    /// A block of an area that is written over while it is on its way to tails is taken for durable when that was programmed.
     TailCoversOverwrite,
     /// A mount takes the oldest version of a block of an area, not the youngest.
     OldestOfArea,

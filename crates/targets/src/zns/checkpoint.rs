@@ -29,7 +29,7 @@ pub(super) const WEAR: SectionName = *b"wear    ";
 const VERSION: u32 = 1;
 /// With the count of a zone's segments: how many of its blocks are in a row follows, which are all it had if it does not.
 const HAS_GAPS: u32 = 1 << 31;
-/// In place of what sealed a zone: nothing did, and it is read only.
+/// In place of what finished a zone: nothing did, and it is read only.
 const READ_ONLY: u32 = u32::MAX - 1;
 
 /// What a checkpoint says of the instance.
@@ -81,7 +81,7 @@ impl Info {
     }
 }
 
-/// The zone table as bytes: of each zone since when it lives, what sealed it, its segments, and their columns.
+/// The zone table as bytes: of each zone since when it lives, what finished it, its segments, and their columns.
 pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let small = |bytes: &mut Vec<u8>, number: u32| bytes.extend_from_slice(&number.to_le_bytes());
@@ -90,7 +90,7 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         let offline = u32::from(zone.state == ZoneState::Offline);
         let segments = u32::try_from(zone.segments.len()).expect("fewer segments than 2^31");
         let open_end = if zone.state == ZoneState::ReadOnly { READ_ONLY } else { u32::MAX };
-        small(&mut bytes, zone.sealed().unwrap_or(open_end));
+        small(&mut bytes, zone.finished_at().unwrap_or(open_end));
         assert!(zone.in_row <= zone.shown && segments < HAS_GAPS >> 1, "a zone of {segments} segments");
         let gaps = if zone.in_row < zone.shown { HAS_GAPS } else { 0 };
         small(&mut bytes, gaps | segments << 1 | offline);
@@ -145,7 +145,7 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
     for zone in &mut table.zones {
         let since = u64::from(numbers.next()?) | u64::from(numbers.next()?) << 32;
         zone.since = since;
-        let (sealed, flags) = (numbers.next()?, numbers.next()?);
+        let (finished_at, flags) = (numbers.next()?, numbers.next()?);
         zone.shown = numbers.next()?;
         zone.in_row = if flags & HAS_GAPS > 0 { numbers.next()? } else { zone.shown };
         if zone.in_row > zone.shown {
@@ -175,13 +175,13 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
         {
             return None;
         }
-        if sealed == READ_ONLY {
+        if finished_at == READ_ONLY {
             zone.state = ZoneState::ReadOnly;
-        } else if sealed != u32::MAX {
-            if sealed > sizes.capacity() {
+        } else if finished_at != u32::MAX {
+            if finished_at > sizes.capacity() {
                 return None;
             }
-            zone.seal(sealed, sizes.unit);
+            zone.finish_at(finished_at, sizes.unit);
         }
     }
     numbers.0.is_empty().then_some(table)
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::zns::Options;
     use crate::zns::sizes::Ground;
-    use ocssd_ftl::Shape;
+    use ocssd_ftl::InstanceGeometry;
     use ocssd_lightnvm::{Geometry, PuId};
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn the_zone_table_comes_back_and_no_cut_of_its_bytes_is_one() {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
-        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
         let ground = Ground { geometry: &geometry, shape: &shape, good: 80, group_units: 2 };
         let sizes = Sizes::new(&ground, &Options::default(), None).expect("it fits");
         let mut zones = Table::new(sizes.zone_count).zones;
@@ -284,14 +284,14 @@ mod tests {
             Segment { start: 7, columns: Box::new([]) },
         ];
         (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
-        zones[3].seal(5, sizes.unit);
+        zones[3].finish_at(5, sizes.unit);
         (zones[4].shown, zones[4].in_row, zones[4].state) = (7, 7, ZoneState::ReadOnly);
         (zones[5].shown, zones[5].in_row) = (28, 20);
         let bytes = encode_zones(&zones);
         let table = decode_zones(&bytes, &sizes, 80).expect("sound");
         let facts = |zone: &Zone| {
             let found = (zone.shown, zone.in_row, zone.since);
-            (found, zone.sealed(), zone.segments.clone(), zone.state)
+            (found, zone.finished_at(), zone.segments.clone(), zone.state)
         };
         assert!(table.zones.iter().map(facts).eq(zones.iter().map(facts)));
         for length in 0..bytes.len() {

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: the queue to the device (`crate::flight`).
 
-use super::frames::FrameId;
+use super::buffer_units::BufferUnitId;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
 use ocssd_lightnvm::BufId;
@@ -15,11 +15,11 @@ pub enum Purpose {
     /// A sector that is read again.
     Retry { number: SlabKey },
     /// A unit of a zone.
-    Unit { writer: SlabKey, frame: FrameId, at: Append },
+    Unit { writer: SlabKey, buffer_unit: BufferUnitId, at: Append },
     /// Padding that makes units of a zone readable.
     Window { writer: SlabKey, at: Append, padding: BufId },
     /// Padding to the end of a chunk that no zone writes.
-    Fill { chunk: ChunkIndex, sectors: u32, padding: BufId },
+    Padding { chunk: ChunkIndex, sectors: u32, padding: BufId },
     /// A page of tails.
     Tail { page: SlabKey },
     /// A page of the log.

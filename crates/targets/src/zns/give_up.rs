@@ -1,6 +1,6 @@
 //! Zones that become read only, because a chunk of theirs failed and none is left to replace it, while others go on.
 //!
-//! What of such a zone is on media can be read for good; what was answered and not flushed can be read from frames until
+//! What of such a zone is on media can be read for good; what was answered and not flushed can be read from buffer units until
 //! they are needed, or the target is left. Whoever waits for the zone, and every flush that was to make it durable, hears that it
 //! failed. Deliberately not here: the end of all changes, when the target itself lacks a chunk (`stop`).
 
@@ -12,7 +12,7 @@ use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{Buffers, Status};
 
 impl Zns {
-    /// Gives up one zone that has no place for what it holds, or frames of one that was given up. False if there is neither.
+    /// Gives up one zone that has no place for what it holds, or buffer units of one that was given up. False if there is neither.
     ///
     /// Nothing is in flight, so nothing would bring the zone a place.
     pub(super) fn give_up_zone(&mut self, buffers: &mut Buffers) -> bool {
@@ -69,7 +69,7 @@ impl Zns {
         self.work_due = true;
     }
 
-    /// Frames of read-only zones that are not on media make room for others: their blocks are gone. True if there was one.
+    /// Buffer units of read-only zones that are not on media make room for others: their blocks are gone. True if there was one.
     fn forget_lost(&mut self) -> bool {
         let unit = self.sizes.unit;
         let mut any = false;
@@ -83,8 +83,8 @@ impl Zns {
             let lost = writer.held.split_off(&durable.div_ceil(unit));
             any |= !lost.is_empty();
             writer.admitted = durable;
-            for frame in lost.into_values() {
-                self.frames.release(frame);
+            for buffer_unit in lost.into_values() {
+                self.buffer_units.release(buffer_unit);
             }
         }
         self.work_due |= any;

@@ -20,7 +20,7 @@ const CUT: u8 = 3;
 /// The zone is empty; what was written before is of an earlier life.
 const RESET: u8 = 4;
 /// The zone is full, and holds so many blocks.
-const SEAL: u8 = 5;
+const FINISH: u8 = 5;
 /// The zone is offline.
 const OFFLINE: u8 = 6;
 /// A chunk takes tails.
@@ -66,8 +66,8 @@ pub fn reset(zone: u32, since: u64) -> LogEntry {
 }
 
 /// A zone becomes full.
-pub fn seal(zone: u32, blocks: u32) -> LogEntry {
-    record(SEAL, blocks, [u64::from(zone), 0, 0])
+pub fn finish_at(zone: u32, blocks: u32) -> LogEntry {
+    record(FINISH, blocks, [u64::from(zone), 0, 0])
 }
 
 /// A zone becomes offline.
@@ -160,7 +160,7 @@ impl Table {
                 zone.clear(second);
                 self.extensions.remove(&low(first));
             }
-            SEAL if count <= sizes.capacity() => zone.seal(count, sizes.unit),
+            FINISH if count <= sizes.capacity() => zone.finish_at(count, sizes.unit),
             OFFLINE => zone.state = ZoneState::Offline,
             EXTENSION => {
                 let nth = usize::try_from(first >> 32).expect("sixteen bits");
@@ -182,13 +182,13 @@ mod tests {
     use super::*;
     use crate::zns::Options;
     use crate::zns::sizes::Ground;
-    use ocssd_ftl::Shape;
+    use ocssd_ftl::InstanceGeometry;
     use ocssd_ftl::log::Record;
     use ocssd_lightnvm::{Geometry, PuId};
 
     fn sizes() -> Sizes {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
-        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
         let ground = Ground { geometry: &geometry, shape: &shape, good: 80, group_units: 2 };
         Sizes::new(&ground, &Options::default(), None).expect("it fits")
     }
@@ -206,7 +206,7 @@ mod tests {
         let mut table = Table::new(sizes.zone_count);
         let mut entries = vec![reset(2, 77), tail(ChunkIndex(5), true), tail(ChunkIndex(6), true)];
         entries.extend(whole(2, &zone));
-        entries.extend([seal(1, 0), tail(ChunkIndex(5), false), read_only(2), offline(0)]);
+        entries.extend([finish_at(1, 0), tail(ChunkIndex(5), false), read_only(2), offline(0)]);
         let bytes = ZoneExtension(std::array::from_fn(|at| 255 - u8::try_from(at * 3).expect("below 192")));
         entries.extend([0, 1, 2].into_iter().flat_map(|zone| extension(zone, &bytes)));
         entries.push(reset(2, 77));
@@ -220,7 +220,7 @@ mod tests {
         let states = [0, 1, 2].map(|zone: usize| table.zones[zone].state);
         assert_eq!(states, [ZoneState::Offline, ZoneState::Empty, ZoneState::ReadOnly]);
         assert_eq!(
-            (table.zones[1].sealed(), table.tails.into_iter().collect::<Vec<_>>()),
+            (table.zones[1].finished_at(), table.tails.into_iter().collect::<Vec<_>>()),
             (Some(0), vec![ChunkIndex(6)])
         );
         // A stripe over more units than an index of eight bits counts.
@@ -239,7 +239,7 @@ mod tests {
         let behind = Segment { start: 0, columns: Box::new([column(7, 24)]) };
         for entry in [
             reset(sizes.zone_count, 0),
-            seal(0, sizes.capacity() + 1),
+            finish_at(0, sizes.capacity() + 1),
             tail(ChunkIndex(80), true),
             columns(0, &far)[0],
             columns(0, &behind)[0],

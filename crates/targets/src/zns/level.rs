@@ -102,14 +102,18 @@ impl Zns {
         let zone = self.zone(current.zone);
         let is_same = zone.since == current.since;
         let is_there = zone.chunks().any(|chunk| chunk == current.from);
-        is_same && is_there && zone.writer.is_none() && zone.sealed().is_some() && self.shutdown.is_none()
+        is_same
+            && is_there
+            && zone.writer.is_none()
+            && zone.finished_at().is_some()
+            && self.shutdown.is_none()
     }
 
     /// Begins to move a chunk that lags. True if it did.
     fn begin_move(&mut self) -> bool {
         let Self { wear, zones, .. } = self;
         let of_full = |(number, zone): (u32, &super::zone::Zone)| {
-            let is_full = zone.sealed().is_some() && zone.writer.is_none();
+            let is_full = zone.finished_at().is_some() && zone.writer.is_none();
             let chunks: Vec<ChunkIndex> = if is_full { zone.chunks().collect() } else { Vec::new() };
             chunks.into_iter().map(move |chunk| Lagging { owner: number, chunk })
         };
@@ -119,12 +123,12 @@ impl Zns {
         };
         // It may have changed since it was found.
         let zone = &self.zones[usize_of(number)];
-        let is_full = zone.sealed().is_some() && zone.writer.is_none();
+        let is_full = zone.finished_at().is_some() && zone.writer.is_none();
         let is_its = zone.chunks().any(|chunk| chunk == from);
         if !is_full || !is_its || !self.wear.lags(from) || self.space.pool.get(from) != ChunkUse::Closed {
             return true;
         }
-        let (since, blocks) = (zone.since, zone.sealed().unwrap_or(0));
+        let (since, blocks) = (zone.since, zone.finished_at().unwrap_or(0));
         let unit = self.sizes.unit;
         let places = (0..blocks.div_ceil(unit)).map(|at| (at, zone.place(at, unit)));
         let units: BTreeMap<u32, UnitOfZone> =
@@ -178,7 +182,7 @@ impl Zns {
     /// Blocks that the zone which is moved has in one of its units.
     fn blocks_in(&mut self, of_zone: UnitOfZone) -> u32 {
         let number = self.moved().zone;
-        let blocks = self.zone(number).sealed().unwrap_or(self.sizes.capacity());
+        let blocks = self.zone(number).finished_at().unwrap_or(self.sizes.capacity());
         (blocks - (of_zone * self.sizes.unit).min(blocks)).clamp(1, self.sizes.unit)
     }
 

@@ -41,7 +41,7 @@ impl Zns {
         }
         let since = self.sequence;
         assert!(since >= self.zone(number).since, "zone {number} would live since {since}");
-        self.drop_frames(key);
+        self.drop_buffer_units(key);
         let before: Vec<ChunkIndex> = self.zone(number).chunks().collect();
         self.zone_mut(number).clear(since);
         self.extensions.forget(number);
@@ -63,12 +63,12 @@ impl Zns {
         true
     }
 
-    /// Frames of a zone are not needed any more; nothing of it is in flight.
-    fn drop_frames(&mut self, key: SlabKey) {
+    /// Buffer units of a zone are not needed any more; nothing of it is in flight.
+    fn drop_buffer_units(&mut self, key: SlabKey) {
         let writer = self.writers.get_mut(key);
-        assert!(writer.in_flight == 0, "frames of zone {} are dropped under way", writer.zone);
-        for (_, frame) in std::mem::take(&mut writer.held) {
-            self.frames.release(frame);
+        assert!(writer.in_flight == 0, "buffer units of zone {} are dropped under way", writer.zone);
+        for (_, buffer_unit) in std::mem::take(&mut writer.held) {
+            self.buffer_units.release(buffer_unit);
         }
         writer.filling = None;
         writer.ready.clear();
@@ -126,14 +126,14 @@ impl Zns {
         }
         let writer = self.writers.get_mut(key);
         writer.is_ending = true;
-        if let Some(frame) = writer.filling.take() {
-            writer.ready.push_back(frame);
+        if let Some(buffer_unit) = writer.filling.take() {
+            writer.ready.push_back(buffer_unit);
             self.work_due = true;
         }
         if !self.writers.get(key).is_settled() || !self.has_log_room(1) {
             return false;
         }
-        let end = self.seal_zone(key);
+        let end = self.log_finish(key);
         self.await_log(end);
         self.waits.push_back((end, request));
         self.stats.zones_finished += 1;
@@ -141,29 +141,32 @@ impl Zns {
     }
 
     /// A zone is full: nothing of it is in memory only.
-    fn seal_zone(&mut self, key: SlabKey) -> Lsn {
+    fn log_finish(&mut self, key: SlabKey) -> Lsn {
         let writer = self.writers.get(key);
         let (number, blocks) = (writer.zone, writer.admitted);
-        assert!(writer.is_settled(), "zone {number} is sealed before it is settled");
-        assert!(blocks <= self.sizes.capacity(), "zone {number} is sealed with {blocks} blocks");
-        assert!(writer.failed.is_empty() && writer.beyond.is_empty(), "zone {number} is sealed with a hole");
+        assert!(writer.is_settled(), "zone {number} is finished before it is settled");
+        assert!(blocks <= self.sizes.capacity(), "zone {number} is finished with {blocks} blocks");
+        assert!(
+            writer.failed.is_empty() && writer.beyond.is_empty(),
+            "zone {number} is finished with a hole"
+        );
         let before: Vec<ChunkIndex> = self.zone(number).chunks().collect();
         let unit = self.sizes.unit;
-        self.zone_mut(number).seal(blocks, unit);
+        self.zone_mut(number).finish_at(blocks, unit);
         let end = if self.has_canary(Canary::FinishNotLogged) {
             self.journal.log.end()
         } else {
-            self.log_change(&[journal::seal(number, blocks)])
+            self.log_change(&[journal::finish_at(number, blocks)])
         };
         self.forget_tails(key);
         self.area_on_place(key, u32::MAX);
         self.close_chunks_of(key, &before, end);
         let writer = self.writers.get_mut(key);
-        (writer.bound, writer.is_sealed) = (writer.bound.max(end), true);
+        (writer.bound, writer.is_finished) = (writer.bound.max(end), true);
         end
     }
 
-    /// A writer that has nothing to do any more ends; one of a zone that was written to its end seals it. True if it ended.
+    /// A writer that has nothing to do any more ends; one of a zone that was written to its end finishes it. True if it ended.
     pub(super) fn retire_writer(&mut self, key: SlabKey) -> bool {
         let writer = self.writers.get(key);
         if !writer.queue.is_empty() || writer.has_waiters() || !writer.is_settled() {
@@ -173,11 +176,11 @@ impl Zns {
             return false;
         }
         let zone = self.zone(writer.zone);
-        if zone.sealed().is_none() {
+        if zone.finished_at().is_none() {
             let is_whole = writer.admitted == self.sizes.capacity();
             let is_empty = writer.admitted == 0 && zone.segments.is_empty();
             if is_whole && self.has_log_room(1) {
-                self.seal_zone(key);
+                self.log_finish(key);
             } else if !is_empty {
                 return false;
             }
@@ -200,23 +203,23 @@ impl Zns {
     pub(super) fn drop_tail(&mut self, key: SlabKey) {
         let unit = self.sizes.unit;
         let writer = self.writers.get(key);
-        // The last unit of a zone that is finished early is not whole, and tails have it until the zone is sealed.
+        // The last unit of a zone that is finished early is not whole, and tails have it until the zone is finished.
         if writer.is_ending {
             return;
         }
-        if writer.tail.end > 0 && writer.tail.end <= writer.landed * unit && writer.tail.pages == 0 {
+        if writer.tail.end > 0 && writer.tail.end <= writer.programmed * unit && writer.tail.pages == 0 {
             self.forget_tails(key);
         }
     }
 
-    /// A part of a unit landed in tails.
-    pub(super) fn tail_landed(&mut self, part: &TailPart, chunk: Option<ChunkIndex>) {
+    /// A part of a unit was programmed in tails.
+    pub(super) fn tail_programmed(&mut self, part: &TailPart, chunk: Option<ChunkIndex>) {
         let writer = self.writers.get_mut(part.writer);
         let tail = &mut writer.tail;
-        assert!(tail.pages > 0, "a part of zone {} landed twice", writer.zone);
+        assert!(tail.pages > 0, "a part of zone {} was programmed twice", writer.zone);
         tail.pages -= 1;
         if writer.area.is_some() {
-            return self.tail_of_area_landed(part, chunk);
+            return self.tail_of_area_programmed(part, chunk);
         }
         match chunk {
             Some(chunk) => tail.chunks.push(chunk),

@@ -9,8 +9,8 @@
 //! A part of a write unit that a flush must make durable goes to *tails*: chunks where such parts of all zones lie one after
 //! the other, until the unit is written in its own place.
 //!
-//! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), or into the zone's
-//! random write `area` (`place`), where units go
+//! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`buffer_units`), or into the
+//! zone's random write `area` (`place`), where units go
 //! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `extension`s of
 //! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), chunks that are moved for their wear (`level`),
 //! ends (`stop`), `mount`; `state` owns the parts,
@@ -18,12 +18,12 @@
 //! Deliberately not here: conventional zones, which the interface does not have.
 
 mod area;
+mod buffer_units;
 mod canary;
 mod checkpoint;
 mod describe;
 mod extension;
 mod flight;
-mod frames;
 mod give_up;
 mod journal;
 mod judge;

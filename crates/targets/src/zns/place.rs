@@ -1,12 +1,12 @@
 //! Random write areas: zones are opened with one, blocks are put into it in any order, and it is committed unit by unit.
 //!
-//! The area is the frames behind the write pointer, made visible: a frame is written over until the pointer passes its unit; then
-//! what it lacks is filled with blocks that say they were never written, and it goes to media as any unit. Deliberately not here:
-//! what of it is durable (`area`), whether requests are legal (`judge`).
+//! The area is the buffer units behind the write pointer, made visible: a buffer unit is written over until the pointer passes its
+//! unit; then what it lacks is filled with blocks that say they were never written, and it goes to media as any unit. Deliberately
+//! not here: what of it is durable (`area`), whether requests are legal (`judge`).
 
 use super::area::Area;
+use super::buffer_units::BufferUnitId;
 use super::canary::Canary;
-use super::frames::FrameId;
 use super::state::Zns;
 use super::tails::TailPart;
 use super::zone::UnitOfZone;
@@ -21,8 +21,8 @@ impl Zns {
         let unit = self.sizes.unit;
         let writer = self.writers.get_mut(key);
         assert!(writer.admitted.is_multiple_of(unit), "zone {} has an area within a unit", writer.zone);
-        assert!(writer.filling.is_none(), "a part of a unit of zone {} is in a frame", writer.zone);
-        if writer.landed * unit < writer.admitted || writer.tail.pages > 0 {
+        assert!(writer.filling.is_none(), "a part of a unit of zone {} is in a buffer unit", writer.zone);
+        if writer.programmed * unit < writer.admitted || writer.tail.pages > 0 {
             return false;
         }
         if writer.bound > self.journal.log.durable() {
@@ -72,10 +72,10 @@ impl Zns {
                 any = true;
                 continue;
             }
-            let Some(frame) = self.frame_of(key, next / unit) else { return (any, false) };
+            let Some(buffer_unit) = self.buffer_unit_of(key, next / unit) else { return (any, false) };
             let count = (unit - next % unit).min(asked.count - done);
             let at = next % unit;
-            let buffer = self.frames.place(frame, at, count);
+            let buffer = self.buffer_units.place(buffer_unit, at, count);
             buffers.copy_data(source, done, buffer, at, count);
             let block = asked.block + u64::from(done);
             self.tag(Kind::Placed, block, (buffer, at, count), buffers);
@@ -89,49 +89,66 @@ impl Zns {
         }
     }
 
-    /// The frame of a unit of an area, taken if it has none; `None` if there is none to take.
-    fn frame_of(&mut self, key: SlabKey, at: UnitOfZone) -> Option<FrameId> {
-        let most = self.sizes.frames_of_zone + self.sizes.area_units;
+    /// The buffer unit of a unit of an area, taken if it has none; `None` if there is none to take.
+    fn buffer_unit_of(&mut self, key: SlabKey, at: UnitOfZone) -> Option<BufferUnitId> {
+        let most = self.sizes.buffer_units_of_zone + self.sizes.area_units;
         let writer = self.writers.get_mut(key);
         assert!(at >= writer.admitted / self.sizes.unit, "unit {at} of zone {} is committed", writer.zone);
-        if let Some(&frame) = writer.held.get(&at) {
-            return Some(frame);
+        if let Some(&buffer_unit) = writer.held.get(&at) {
+            return Some(buffer_unit);
         }
         let has_share = u32::try_from(writer.held.len()).is_ok_and(|held| held < most);
-        let frame = has_share.then(|| self.frames.take(at)).flatten()?;
-        writer.held.insert(at, frame);
-        Some(frame)
+        let buffer_unit = has_share.then(|| self.buffer_units.take(at)).flatten()?;
+        writer.held.insert(at, buffer_unit);
+        Some(buffer_unit)
     }
 
-    /// Commits the first unit of an area. False if there is no frame for it.
+    /// Commits the first unit of an area. False if there is no buffer unit for it.
     fn commit_unit(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let at = self.writers.get(key).admitted / self.sizes.unit;
-        let Some(frame) = self.frame_of(key, at) else { return false };
-        self.commit_frame(key, frame, self.sizes.unit, buffers);
+        let Some(buffer_unit) = self.buffer_unit_of(key, at) else { return false };
+        self.commit_buffer_unit(key, buffer_unit, self.sizes.unit, buffers);
         true
     }
 
-    /// A frame is written no more: it goes to media with its first `blocks`.
-    fn commit_frame(&mut self, key: SlabKey, frame: FrameId, blocks: u32, buffers: &mut Buffers) {
+    /// A buffer unit is written no more: it goes to media with its first `blocks`.
+    fn commit_buffer_unit(
+        &mut self,
+        key: SlabKey,
+        buffer_unit: BufferUnitId,
+        blocks: u32,
+        buffers: &mut Buffers,
+    ) {
         let zone = self.writers.get(key).zone;
-        self.fill_holes(zone, frame, blocks, buffers);
+        self.pad_holes(zone, buffer_unit, blocks, buffers);
         let capacity = self.sizes.capacity();
         let writer = self.writers.get_mut(key);
-        assert_eq!(self.frames.unit(frame) * self.sizes.unit, writer.admitted, "a unit is left out");
+        assert_eq!(
+            self.buffer_units.unit(buffer_unit) * self.sizes.unit,
+            writer.admitted,
+            "a unit is left out"
+        );
         writer.admitted += blocks;
         assert!(writer.admitted <= capacity, "zone {zone} is committed beyond its capacity");
         writer.is_ending |= writer.admitted == capacity;
-        writer.ready.push_back(frame);
+        writer.ready.push_back(buffer_unit);
         self.work_due = true;
     }
 
-    /// Fills what the first `blocks` of a frame lack.
-    pub(super) fn fill_holes(&mut self, zone: u32, frame: FrameId, blocks: u32, buffers: &mut Buffers) {
-        let start = self.geometry.start_of(zone) + u64::from(self.frames.unit(frame) * self.sizes.unit);
-        let buffer = self.frames.buffer(frame);
+    /// Fills what the first `blocks` of a buffer unit lack.
+    pub(super) fn pad_holes(
+        &mut self,
+        zone: u32,
+        buffer_unit: BufferUnitId,
+        blocks: u32,
+        buffers: &mut Buffers,
+    ) {
+        let start =
+            self.geometry.start_of(zone) + u64::from(self.buffer_units.unit(buffer_unit) * self.sizes.unit);
+        let buffer = self.buffer_units.buffer(buffer_unit);
         let mut is_hole_before = false;
         for at in 0..blocks {
-            let is_hole = !self.frames.has(frame, at);
+            let is_hole = !self.buffer_units.has(buffer_unit, at);
             let spreads = is_hole_before && self.has_canary(Canary::HoleSpreads);
             if is_hole || spreads {
                 buffers.data_mut(buffer, at, 1).fill(0);
@@ -139,10 +156,10 @@ impl Zns {
             }
             is_hole_before = is_hole;
         }
-        self.frames.complete(frame, blocks);
+        self.buffer_units.complete(buffer_unit, blocks);
     }
 
-    /// Commits up to a block what a host asked for. False if a frame is missing.
+    /// Commits up to a block what a host asked for. False if a buffer unit is missing.
     pub(super) fn commit_area(&mut self, key: SlabKey, request: SlabKey, buffers: &mut Buffers) -> bool {
         let asked = self.requests.get(request).request;
         let zone = self.writers.get(key).zone;
@@ -166,10 +183,10 @@ impl Zns {
     fn end_of_area(&self, key: SlabKey) -> u32 {
         let (unit, writer) = (self.sizes.unit, self.writers.get(key));
         let ahead = writer.held.range(writer.admitted.div_ceil(unit)..).next_back();
-        ahead.map_or(writer.admitted, |(&at, &frame)| at * unit + self.frames.end(frame))
+        ahead.map_or(writer.admitted, |(&at, &buffer_unit)| at * unit + self.buffer_units.end(buffer_unit))
     }
 
-    /// Commits what was written of an area, and no more. False if a frame is missing.
+    /// Commits what was written of an area, and no more. False if a buffer unit is missing.
     pub(super) fn commit_rest(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let (unit, end) = (self.sizes.unit, self.end_of_area(key));
         loop {
@@ -177,20 +194,20 @@ impl Zns {
             if admitted >= end {
                 return true;
             }
-            let Some(frame) = self.frame_of(key, admitted / unit) else { return false };
-            self.commit_frame(key, frame, unit.min(end - admitted), buffers);
+            let Some(buffer_unit) = self.buffer_unit_of(key, admitted / unit) else { return false };
+            self.commit_buffer_unit(key, buffer_unit, unit.min(end - admitted), buffers);
         }
     }
 
-    /// A zone is written no more, and has no place for its area: what is in frames can be read.
+    /// A zone is written no more, and has no place for its area: what is in buffer units can be read.
     pub(super) fn keep_area_for_reads(&mut self, key: SlabKey, buffers: &mut Buffers) {
         let (unit, end) = (self.sizes.unit, self.end_of_area(key));
         let writer = self.writers.get(key);
         let zone = writer.zone;
-        let ahead: Vec<FrameId> =
+        let ahead: Vec<BufferUnitId> =
             writer.held.range(writer.admitted.div_ceil(unit)..).map(|(_, &f)| f).collect();
-        for frame in ahead {
-            self.fill_holes(zone, frame, unit, buffers);
+        for buffer_unit in ahead {
+            self.pad_holes(zone, buffer_unit, unit, buffers);
         }
         self.writers.get_mut(key).admitted = end;
     }
@@ -203,15 +220,15 @@ impl Zns {
         gone.into_iter().for_each(|chunk| self.tails.drop_part(chunk));
     }
 
-    /// Blocks of an area landed in tails, or did not.
-    pub(super) fn tail_of_area_landed(&mut self, part: &TailPart, chunk: Option<ChunkIndex>) {
+    /// Blocks of an area were programmed in tails, or were not.
+    pub(super) fn tail_of_area_programmed(&mut self, part: &TailPart, chunk: Option<ChunkIndex>) {
         let lags = self.has_canary(Canary::TailCoversOverwrite);
         let writer = self.writers.get_mut(part.writer);
         let area = writer.area.as_mut().expect("a zone with an area");
         for block in part.from..part.to {
             match chunk {
                 Some(chunk) => {
-                    let gone = area.landed(block, chunk, lags);
+                    let gone = area.programmed(block, chunk, lags);
                     gone.into_iter().for_each(|chunk| self.tails.drop_part(chunk));
                 }
                 None => area.failed(block),

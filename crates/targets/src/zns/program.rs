@@ -3,12 +3,12 @@
 //! Units of a zone are given out in order. One that the media failed waits until nothing of its zone is in flight, and then
 //! gets another place (`stripe::mend`). Deliberately not here: places.
 
+use super::buffer_units::BufferUnitId;
 use super::flight::Purpose;
-use super::frames::FrameId;
 use super::state::Zns;
-use crate::journal::landing;
+use crate::journal::outcome;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Append, AppendEvent, ChunkIndex, ChunkUse, Landing, OpenChunk, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Append, AppendEvent, ChunkIndex, ChunkUse, OpenChunk, ProgramOutcome, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 use std::collections::BTreeSet;
 
@@ -44,12 +44,12 @@ impl Zns {
         if writer.wait > self.journal.log.durable() {
             return false;
         }
-        if let Some(&(frame, at)) = writer.moved.front() {
+        if let Some(&(buffer_unit, at)) = writer.moved.front() {
             self.writers.get_mut(key).moved.pop_front();
-            self.send_unit(key, (frame, at, self.sizes.unit), buffers);
+            self.send_unit(key, (buffer_unit, at, self.sizes.unit), buffers);
             return true;
         }
-        let Some(&frame) = writer.ready.front() else { return self.window(key) };
+        let Some(&buffer_unit) = writer.ready.front() else { return self.window(key) };
         if !writer.failed.is_empty() || writer.next >= writer.end && !self.plan_segment(key) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Zns {
             return false;
         }
         // The last part of a zone that is finished early is no whole unit.
-        let sectors = self.frames.filled(frame).next_multiple_of(page);
+        let sectors = self.buffer_units.filled(buffer_unit).next_multiple_of(page);
         let at = open.give(sectors, &config);
         assert_eq!(
             (at.chunk, at.sector),
@@ -73,39 +73,45 @@ impl Zns {
             "unit {} of a zone went astray",
             writer.next
         );
-        assert_eq!(self.frames.unit(frame), writer.next, "units are given out in order");
+        assert_eq!(self.buffer_units.unit(buffer_unit), writer.next, "units are given out in order");
         writer.ready.pop_front();
         writer.next += 1;
         writer.in_flight += 1;
-        self.send_unit(key, (frame, at, sectors), buffers);
+        self.send_unit(key, (buffer_unit, at, sectors), buffers);
         true
     }
 
     fn send_unit(
         &mut self,
         key: SlabKey,
-        (frame, at, sectors): (FrameId, Append, u32),
+        (buffer_unit, at, sectors): (BufferUnitId, Append, u32),
         buffers: &mut Buffers,
     ) {
-        let (filled, buffer) = (self.frames.filled(frame), self.frames.buffer(frame));
+        let (filled, buffer) = (self.buffer_units.filled(buffer_unit), self.buffer_units.buffer(buffer_unit));
         assert!((1..=sectors).contains(&filled), "{filled} sectors go out in a unit of {sectors}");
         pad(buffer, filled, sectors, buffers);
         self.stats.programmed += u64::from(sectors);
-        if self.frames.is_again(frame) {
+        if self.buffer_units.is_again(buffer_unit) {
             self.stats.rewritten += u64::from(sectors);
         } else {
-            let holes = self.frames.holes(frame);
+            let holes = self.buffer_units.holes(buffer_unit);
             self.stats.data_written += u64::from(filled - holes);
             self.stats.padded += u64::from(sectors - filled + holes);
         }
         let addresses = self.run_at(at, sectors);
-        let purpose = Purpose::Unit { writer: key, frame, at };
+        let purpose = Purpose::Unit { writer: key, buffer_unit, at };
         self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
     }
 
     /// A unit's write ended.
-    pub(super) fn unit_done(&mut self, key: SlabKey, frame: FrameId, at: Append, completion: &Completion) {
-        let (status, unit) = (completion.status, self.frames.unit(frame));
+    pub(super) fn unit_done(
+        &mut self,
+        key: SlabKey,
+        buffer_unit: BufferUnitId,
+        at: Append,
+        completion: &Completion,
+    ) {
+        let (status, unit) = (completion.status, self.buffer_units.unit(buffer_unit));
         assert!(unit < self.sizes.zone_units, "unit {unit} is beyond a zone");
         assert_eq!(at.sector % self.sizes.page, 0, "a unit was written at {at:?}");
         if status.is_drive_failure() {
@@ -113,32 +119,32 @@ impl Zns {
         }
         let writer = self.writers.get_mut(key);
         if status.is_success() {
-            writer.on_landed(unit);
+            writer.on_programmed(unit);
             let in_place = writer.durable(self.sizes.unit);
             self.drop_tail(key);
             self.area_on_place(key, in_place);
         } else {
-            writer.failed.insert(unit, frame);
-            self.frames.failed(frame);
+            writer.failed.insert(unit, buffer_unit);
+            self.buffer_units.failed(buffer_unit);
         }
-        self.write_over(key, at, landing(status, Some(frame)));
+        self.write_over(key, at, outcome(status, Some(buffer_unit)));
     }
 
-    /// A write to a chunk of a zone is over: what can be read now needs no frame any more.
-    fn write_over(&mut self, key: SlabKey, at: Append, landing: Landing<Option<FrameId>>) {
+    /// A write to a chunk of a zone is over: what can be read now needs no buffer unit any more.
+    fn write_over(&mut self, key: SlabKey, at: Append, outcome: ProgramOutcome<Option<BufferUnitId>>) {
         let config = self.append_config();
         let writer = self.writers.get_mut(key);
         assert!(writer.in_flight > 0, "a write to zone {} ended that was not sent", writer.zone);
         writer.in_flight -= 1;
         let mut events = Vec::new();
         let open = writer.chunk_mut(at.chunk);
-        open.land(&config, at.sector, landing, &mut events);
+        open.programmed(&config, at.sector, outcome, &mut events);
         let is_over = open.is_over(&config);
         for event in events {
-            if let AppendEvent::Readable(Some(frame)) = event {
-                let held = writer.held.remove(&self.frames.unit(frame));
-                assert_eq!(held, Some(frame), "a frame can be read from media that nobody held");
-                self.frames.release(frame);
+            if let AppendEvent::Readable(Some(buffer_unit)) = event {
+                let held = writer.held.remove(&self.buffer_units.unit(buffer_unit));
+                assert_eq!(held, Some(buffer_unit), "a buffer unit can be read from media that nobody held");
+                self.buffer_units.release(buffer_unit);
             }
         }
         if is_over && self.space.pool.get(at.chunk) == ChunkUse::Open {
@@ -151,12 +157,12 @@ impl Zns {
     fn window(&mut self, key: SlabKey) -> bool {
         let (config, unit) = (self.append_config(), self.sizes.unit);
         let writer = self.writers.get_mut(key);
-        if !writer.is_ending || !writer.is_all_landed() || self.padding.is_empty() {
+        if !writer.is_ending || !writer.is_all_programmed() || self.padding.is_empty() {
             return false;
         }
-        // Padding cannot be read before more follows either, and need not: what counts is where frames lie.
+        // Padding cannot be read before more follows either, and need not: what counts is where buffer units lie.
         let zone = &self.zones[usize_of(writer.zone)];
-        let on_media = writer.held.keys().take_while(|&&at| at < writer.landed);
+        let on_media = writer.held.keys().take_while(|&&at| at < writer.programmed);
         let wanted: BTreeSet<ChunkIndex> = on_media.map(|&at| zone.place(at, unit).chunk).collect();
         let may_go_on = |open: &&mut OpenChunk<_>| {
             wanted.contains(&open.chunk()) && open.in_flight() == 0 && open.takes_more(&config)
@@ -183,6 +189,6 @@ impl Zns {
         if status.is_drive_failure() {
             self.stop(status);
         }
-        self.write_over(key, at, landing(status, None));
+        self.write_over(key, at, outcome(status, None));
     }
 }

@@ -1,6 +1,7 @@
-//! Reads: blocks come from frames, from media, or are zeroes behind the write pointer; what a read-only zone lost is an error.
+//! Reads: blocks come from buffer units, from media, or are zeroes behind the write pointer; what a read-only zone lost is an
+//! error.
 //!
-//! A read that was taken while something waits for its zone waits its turn, unless all it asks for is in frames or on media
+//! A read that was taken while something waits for its zone waits its turn, unless all it asks for is in buffer units or on media
 //! and no reset is ahead of it. Every sector from media is judged by its tag. Deliberately not here: sectors that
 //! are asked for again (`retry`).
 
@@ -41,8 +42,8 @@ impl Zns {
         let (unit, mut is_lost) = (u64::from(self.sizes.unit), false);
         let zone = &self.zones[usize_of(number)];
         let writer = zone.writer.map(|key| self.writers.get(key));
-        let readable = match (zone.sealed(), writer) {
-            (Some(sealed), _) => sealed,
+        let readable = match (zone.finished_at(), writer) {
+            (Some(finished_at), _) => finished_at,
             (None, Some(writer)) => writer.admitted,
             (None, None) => 0,
         };
@@ -55,11 +56,11 @@ impl Zns {
             let count = (self.sizes.unit - within).min(asked.count - index);
             let is_behind = at >= u64::from(readable);
             let area = writer.filter(|writer| writer.area.is_some());
-            let frame = writer.filter(|_| !is_behind || area.is_some());
-            let frame = frame.and_then(|writer| writer.held.get(&nth).copied());
-            // A unit of an area in which nothing was written has no frame, and no place until it is committed.
-            let is_hole = frame.is_none() && area.is_some_and(|writer| !writer.is_on_media(nth));
-            if is_behind && !is_hole && frame.is_none() {
+            let buffer_unit = writer.filter(|_| !is_behind || area.is_some());
+            let buffer_unit = buffer_unit.and_then(|writer| writer.held.get(&nth).copied());
+            // A unit of an area in which nothing was written has no buffer unit, and no place until it is committed.
+            let is_hole = buffer_unit.is_none() && area.is_some_and(|writer| !writer.is_on_media(nth));
+            if is_behind && !is_hole && buffer_unit.is_none() {
                 let left = asked.count - index;
                 buffers.data_mut(buffer, index, left).fill(0);
                 buffers.addresses_mut(buffer)[usize_of(index)..usize_of(asked.count)].fill(Ppa::NOWHERE);
@@ -72,10 +73,10 @@ impl Zns {
                 if is_behind { count } else { u32::try_from(left.min(u64::from(count))).expect("a unit") };
             assert!(count > 0, "a read stands still at block {at} of zone {number}");
             let list = &mut buffers.addresses_mut(buffer)[usize_of(index)..usize_of(index + count)];
-            if let Some(frame) = frame {
+            if let Some(buffer_unit) = buffer_unit {
                 list.fill(Ppa::NOWHERE);
-                buffers.copy_data(self.frames.buffer(frame), within, buffer, index, count);
-                let holes = (0..count).filter(|offset| !self.frames.has(frame, within + offset));
+                buffers.copy_data(self.buffer_units.buffer(buffer_unit), within, buffer, index, count);
+                let holes = (0..count).filter(|offset| !self.buffer_units.has(buffer_unit, within + offset));
                 holes.for_each(|offset| buffers.data_mut(buffer, index + offset, 1).fill(0));
                 self.stats.read_cached += u64::from(count);
             } else if is_hole {
@@ -94,7 +95,7 @@ impl Zns {
             index += count;
         }
         if is_lost {
-            // Answered, and its frame was needed, or a mount had none for it: not to be taken for never written.
+            // Answered, and its buffer unit was needed, or a mount had none for it: not to be taken for never written.
             self.requests.fail(request, Status::UNRECOVERED_READ);
         }
         assert!(reads <= asked.count, "{reads} sectors are read for {} blocks", asked.count);

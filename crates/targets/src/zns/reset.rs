@@ -25,13 +25,13 @@ impl Zns {
                 continue;
             }
             self.resets += 1;
-            let is_filling = self.filling.contains(&chunk) || self.fills.contains(&chunk);
-            let must_fill = self.space.tip(chunk).is_some() && !self.early_reset;
-            if must_fill && !is_filling {
+            let is_filling = self.filling.contains(&chunk) || self.padded.contains(&chunk);
+            let must_pad = self.space.tip(chunk).is_some() && !self.early_reset;
+            if must_pad && !is_filling {
                 self.filling.push_back(chunk);
             }
-            if must_fill || is_filling {
-                self.reset_after_fill.insert(chunk);
+            if must_pad || is_filling {
+                self.reset_after_padding.insert(chunk);
             } else {
                 self.send_reset(chunk);
             }
@@ -64,8 +64,8 @@ impl Zns {
             let addresses = self.run_at(Append { chunk, sector: tip }, sectors);
             self.stats.programmed += u64::from(sectors);
             self.stats.filled += u64::from(sectors);
-            self.fills.insert(chunk);
-            let purpose = Purpose::Fill { chunk, sectors, padding };
+            self.padded.insert(chunk);
+            let purpose = Purpose::Padding { chunk, sectors, padding };
             self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(padding), 0);
             any = true;
         }
@@ -73,19 +73,19 @@ impl Zns {
     }
 
     /// A write of padding to a chunk's end is over.
-    pub(super) fn fill_done(&mut self, chunk: ChunkIndex, sectors: u32, completion: &Completion) {
+    pub(super) fn padding_done(&mut self, chunk: ChunkIndex, sectors: u32, completion: &Completion) {
         let status = completion.status;
         if status.is_drive_failure() {
             return self.stop(status);
         }
-        assert!(self.fills.remove(&chunk), "chunk {} was not being filled", chunk.0);
+        assert!(self.padded.remove(&chunk), "chunk {} was not being filled", chunk.0);
         let goes_on = status.is_success() || status == Status::WRITE_NEXT_UNIT;
         let tip = self.space.tip(chunk).expect("a chunk is filled from where it is open") + sectors;
         // A drive that fails a write closes the chunk, or leaves it where it can be written next.
         self.space.filled(chunk, if goes_on { tip } else { self.sizes.chunk });
         let is_open = self.space.tip(chunk).is_some();
-        if self.reset_after_fill.contains(&chunk) && (!is_open || self.early_reset) {
-            self.reset_after_fill.remove(&chunk);
+        if self.reset_after_padding.contains(&chunk) && (!is_open || self.early_reset) {
+            self.reset_after_padding.remove(&chunk);
             self.send_reset(chunk);
         } else if is_open {
             self.filling.push_back(chunk);

@@ -8,7 +8,7 @@ use super::options::{Options, Partial, Width};
 use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
-use ocssd_ftl::{Shape, TAG_BYTES};
+use ocssd_ftl::{InstanceGeometry, TAG_BYTES};
 use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::interface::zoned::{UnwrittenRead, ZoneArea, ZoneGeometry};
 
@@ -85,10 +85,10 @@ pub struct Sizes {
     pub open_max: u32,
     /// Most active zones.
     pub active_max: u32,
-    /// Frames of the write buffer.
-    pub frames: u32,
-    /// Frames a zone takes at most.
-    pub frames_of_zone: u32,
+    /// Buffer units of the write buffer.
+    pub buffer_units: u32,
+    /// Buffer units a zone takes at most.
+    pub buffer_units_of_zone: u32,
     /// Units of a random write area; none if zones take none.
     pub area_units: u32,
     /// Most zones that have an area.
@@ -127,7 +127,7 @@ pub struct Ground<'a> {
     /// The drive.
     pub geometry: &'a Geometry,
     /// The units.
-    pub shape: &'a Shape,
+    pub shape: &'a InstanceGeometry,
     /// Their chunks that are not bad.
     pub good: u32,
     /// Units of the largest group.
@@ -241,8 +241,8 @@ impl Sizes {
             zone_count,
             open_max: limits.open,
             active_max: limits.active,
-            frames: limits.frames,
-            frames_of_zone: limits.of_zone,
+            buffer_units: limits.buffer_units,
+            buffer_units_of_zone: limits.of_zone,
             area_units: options.area_units,
             areas_max: limits.areas,
             log_width,
@@ -331,12 +331,12 @@ fn check_area(geometry: &Geometry, options: &Options, zone_chunks: u32) -> Resul
 struct Limits {
     open: u32,
     active: u32,
-    frames: u32,
+    buffer_units: u32,
     of_zone: u32,
     areas: u32,
 }
 
-/// How many zones may be open and active: what the write buffer has frames for.
+/// How many zones may be open and active: what the write buffer has buffer units for.
 ///
 /// An active zone holds the unit it fills and what cannot be read from its columns yet; an open one a unit on its way to each
 /// column beside. Twice as many may be active as open. One with a random write area holds that beside; as many may have one as may
@@ -349,14 +349,14 @@ fn limits(ground: &Ground<'_>, options: &Options, width: u32, zone_count: u32) -
     let cost = ACTIVE_OF_OPEN * active + open + u64::from(options.area_units);
     let slack = u64::from(width) + 2;
     let default = OPEN_ZONES.min(u64::from(zone_count)) * cost + slack;
-    let frames = options.buffer_bytes.map_or(default, |bytes| bytes / unit_bytes);
-    let open_max = frames.saturating_sub(slack) / cost;
+    let buffer_units = options.buffer_bytes.map_or(default, |bytes| bytes / unit_bytes);
+    let open_max = buffer_units.saturating_sub(slack) / cost;
     if open_max == 0 {
         return Err(format!(
             "one open zone over {width} units takes a write buffer of {} bytes, but buffer_bytes is {}: raise it, or choose a smaller \
              width",
             (cost + slack) * unit_bytes,
-            frames * unit_bytes
+            buffer_units * unit_bytes
         ));
     }
     let (drive, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
@@ -377,7 +377,7 @@ fn limits(ground: &Ground<'_>, options: &Options, width: u32, zone_count: u32) -
         open: narrow(open_max.min(active_max)),
         active: narrow(active_max),
         areas: if options.area_units > 0 { narrow(open_max.min(active_max)) } else { 0 },
-        frames: narrow(frames),
+        buffer_units: narrow(buffer_units),
         of_zone: narrow(u64::from(width) * (window + u64::from(options.writes_per_unit)) + 2),
     })
 }
@@ -411,7 +411,7 @@ mod tests {
 
     fn sizes(options: &Options, good: u32, fixed: Option<Fixed>) -> Result<Sizes, String> {
         let geometry = Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 40, 24, 4) };
-        let shape = Shape::new(&geometry, &(0..4).map(PuId).collect::<Vec<_>>());
+        let shape = InstanceGeometry::new(&geometry, &(0..4).map(PuId).collect::<Vec<_>>());
         Sizes::new(&Ground { geometry: &geometry, shape: &shape, good, group_units: 2 }, options, fixed)
     }
 
@@ -427,15 +427,15 @@ mod tests {
         assert_eq!((narrow.width, narrow.zone_chunks), (2, 6));
     }
 
-    fn small_buffer(frames: u64) -> Options {
-        Options { buffer_bytes: Some(frames * 16_384), ..Options::default() }
+    fn small_buffer(buffer_units: u64) -> Options {
+        Options { buffer_bytes: Some(buffer_units * 16_384), ..Options::default() }
     }
 
     #[test]
     fn the_write_buffer_says_how_many_zones_are_open() {
         let wide = sizes(&Options::default(), 160, None).expect("it fits");
-        // Two units cannot be read: an active zone holds 4 * 2 + 1 frames, an open one 4 more.
-        assert_eq!((wide.open_max, wide.active_max, wide.frames), (8, 16, 8 * (2 * 9 + 4) + 6));
+        // Two units cannot be read: an active zone holds 4 * 2 + 1 buffer units, an open one 4 more.
+        assert_eq!((wide.open_max, wide.active_max, wide.buffer_units), (8, 16, 8 * (2 * 9 + 4) + 6));
         let small = Options { buffer_bytes: Some(28 * 16_384), ..Options::default() };
         let small = sizes(&small, 160, None).expect("one zone");
         assert_eq!((small.open_max, small.active_max), (1, 2));
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!((area.open_max, area.areas_max, wide.areas_max), (1, 1, 0));
         assert!(
             sizes(&Options { area_units: 3, ..small_buffer(30) }, 160, None).is_err(),
-            "a frame is missing"
+            "a buffer unit is missing"
         );
         let tiny = Options { buffer_bytes: Some(27 * 16_384), ..Options::default() };
         let error = sizes(&tiny, 160, None).expect_err("none");

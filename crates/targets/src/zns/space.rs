@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use crate::journal::PageKind;
 use ocssd_base::usize_of;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a chunk is for.
@@ -49,7 +49,7 @@ const OPEN_BESIDE: u32 = 3;
 /// The chunks.
 #[derive(Clone, Debug)]
 pub struct Space {
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     pub pool: ChunkPool,
     roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
@@ -72,7 +72,7 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, open_per_unit: u32) -> Self {
+    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes, open_per_unit: u32) -> Self {
         let open_on = vec![0; usize_of(shape.units())];
         Self {
             roles: vec![Role::Data; usize_of(shape.chunks())],

@@ -2,10 +2,10 @@
 //!
 //! Deliberately not here: procedures; each has a file of its own.
 
+use super::buffer_units::BufferUnits;
 use super::canary::Canary;
 use super::extension::Extensions;
 use super::flight::Purpose;
-use super::frames::Frames;
 use super::level::Levelling;
 use super::options::Options;
 use super::requests::Requests;
@@ -61,7 +61,7 @@ pub struct Zns {
     pub(super) writers: Slab<Writer>,
     /// All of them, in the order of their turns.
     pub(super) turns: VecDeque<SlabKey>,
-    pub(super) frames: Frames,
+    pub(super) buffer_units: BufferUnits,
     pub(super) requests: Requests,
     pub(super) flight: Flight<Purpose>,
     pub(super) retries: Retries,
@@ -70,9 +70,9 @@ pub struct Zns {
     /// Chunks that are being filled to their end.
     pub(super) filling: VecDeque<ocssd_ftl::ChunkIndex>,
     /// Those of them that are being written.
-    pub(super) fills: BTreeSet<ocssd_ftl::ChunkIndex>,
+    pub(super) padded: BTreeSet<ocssd_ftl::ChunkIndex>,
     /// Those of both that are reset then.
-    pub(super) reset_after_fill: BTreeSet<ocssd_ftl::ChunkIndex>,
+    pub(super) reset_after_padding: BTreeSet<ocssd_ftl::ChunkIndex>,
     /// How often chunks were reset.
     pub(super) wear: ChunkWear<u32>,
     /// Content that is moved for wear.
@@ -208,14 +208,14 @@ impl Zns {
         self.flight.check();
         self.space.check();
         self.journal.check();
-        self.frames.check();
+        self.buffer_units.check();
         self.requests.check();
         self.check_zones();
         self.check_levelling();
         let is_taken = self.refuses_changes().is_none();
         self.extensions.check(|zone| is_taken && self.zone(zone).writer.is_none());
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
-        assert_eq!(held, self.frames.in_use(), "a frame is in use and held by no zone");
+        assert_eq!(held, self.buffer_units.in_use(), "a buffer unit is in use and held by no zone");
         assert!(u32::try_from(self.areas.len()).is_ok_and(|areas| areas <= self.sizes.areas_max));
         let lives = |&zone: &u32| self.zone(zone).writer.is_some() || !is_taken;
         assert!(self.areas.iter().all(lives), "a zone has an area and nobody writes it");

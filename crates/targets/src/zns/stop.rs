@@ -69,7 +69,7 @@ impl Zns {
         flush.zones.retain(|&(number, since, goal)| {
             let zone = &self.zones[ocssd_base::usize_of(number)];
             let Some(key) = zone.writer.filter(|_| zone.since == since) else {
-                // It was reset or sealed meanwhile, which the log says.
+                // It was reset or finished meanwhile, which the log says.
                 until = until.max(end);
                 return false;
             };
@@ -149,7 +149,7 @@ impl Zns {
         }
     }
 
-    /// No more changes are taken: those under way are answered. Frames stay, for reads.
+    /// No more changes are taken: those under way are answered. Buffer units stay, for reads.
     fn end_changes(&mut self, how: Changes) {
         assert!(how != Changes::Taken, "changes end by being taken");
         self.changes = how;

@@ -126,7 +126,7 @@ impl Zns {
             entry.cut(next);
         }
         let mut any = false;
-        while let Some((&at, &frame)) = self.writers.get(key).failed.first_key_value() {
+        while let Some((&at, &buffer_unit)) = self.writers.get(key).failed.first_key_value() {
             // Each unit that moves cuts a segment in three.
             if any && !self.has_room_for_zone(number) {
                 break;
@@ -134,7 +134,7 @@ impl Zns {
             let Some(place) = self.place_alone(key, at) else { break };
             let writer = self.writers.get_mut(key);
             writer.failed.remove(&at);
-            writer.moved.push_back((frame, place));
+            writer.moved.push_back((buffer_unit, place));
             writer.end = writer.next;
             any = true;
         }

@@ -15,7 +15,7 @@ use super::sizes::TAIL_DEPTH;
 use super::space::Role;
 use super::state::Zns;
 use super::writer::Writer;
-use crate::journal::landing;
+use crate::journal::outcome;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{Append, AppendEvent, AppendPoint, ChunkIndex};
@@ -181,13 +181,17 @@ impl Zns {
         true
     }
 
-    /// Copies blocks of a zone's frame to a page.
+    /// Copies blocks of a zone's buffer unit to a page.
     fn add_part(&mut self, part: TailPart, count: u32, (page, at): (BufId, u32), buffers: &mut Buffers) {
         let writer = self.writers.get_mut(part.writer);
-        let frame = writer.held[&(part.from / self.sizes.unit)];
+        let buffer_unit = writer.held[&(part.from / self.sizes.unit)];
         let tail = &mut writer.tail;
         assert!(count > 0 && part.from + count <= part.to, "{count} blocks of {part:?} are taken");
-        assert_eq!(self.frames.unit(frame), part.from / self.sizes.unit, "{part:?} is of another unit");
+        assert_eq!(
+            self.buffer_units.unit(buffer_unit),
+            part.from / self.sizes.unit,
+            "{part:?} is of another unit"
+        );
         tail.pages += 1;
         match &mut writer.area {
             Some(area) => area.sent(part.from, part.from + count),
@@ -195,7 +199,7 @@ impl Zns {
         }
         writer.bound = writer.bound.max(self.tails.bound);
         let within = part.from % self.sizes.unit;
-        buffers.copy_sectors(self.frames.buffer(frame), within, page, at, count);
+        buffers.copy_sectors(self.buffer_units.buffer(buffer_unit), within, page, at, count);
     }
 
     /// A page of tails is over.
@@ -206,17 +210,17 @@ impl Zns {
             self.stop(status);
         }
         self.tails.spare.push(buffer);
-        assert!(!parts.is_empty(), "a page of tails landed with nothing in it");
+        assert!(!parts.is_empty(), "a page of tails was programmed with nothing in it");
         let chunk = status.is_success().then_some(at.chunk);
         for part in &parts {
             if chunk.is_none() {
                 let counted = self.writers.get(part.writer).counted(part.from, part.to);
                 (0..counted).for_each(|_| self.tails.drop_part(at.chunk));
             }
-            self.tail_landed(part, chunk);
+            self.tail_programmed(part, chunk);
         }
         let mut events = Vec::new();
-        self.tails.point.landed(at, landing(status, ()), &mut events);
+        self.tails.point.programmed(at, outcome(status, ()), &mut events);
         for event in events {
             if let AppendEvent::Closed(chunk) = event {
                 self.space.close(chunk);

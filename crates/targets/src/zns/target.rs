@@ -204,14 +204,14 @@ impl Zns {
                 return;
             }
             Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
-            Purpose::Unit { writer, frame, at } => self.unit_done(writer, frame, at, &completion),
+            Purpose::Unit { writer, buffer_unit, at } => self.unit_done(writer, buffer_unit, at, &completion),
             Purpose::Window { writer, at, padding } => {
                 self.padding.push(padding);
                 self.window_done(writer, at, &completion);
             }
-            Purpose::Fill { chunk, sectors, padding } => {
+            Purpose::Padding { chunk, sectors, padding } => {
                 self.padding.push(padding);
-                self.fill_done(chunk, sectors, &completion);
+                self.padding_done(chunk, sectors, &completion);
             }
             Purpose::Tail { page } => self.tail_page_done(page, &completion),
             Purpose::LogPage { page } => self.page_done(PageKind::Log, page, &completion),
@@ -281,7 +281,7 @@ impl Target for Zns {
             gauge(
                 "filling_chunks",
                 "Chunks that are padded to their end.",
-                u64::try_from(self.filling.len() + self.fills.len()).expect("an index"),
+                u64::try_from(self.filling.len() + self.padded.len()).expect("an index"),
             ),
             gauge("table_bytes", "Memory of the zone table.", self.table_bytes()),
             gauge(
@@ -306,12 +306,12 @@ impl Target for Zns {
             .iter()
             .map(|(_, writer)| {
                 format!(
-                    "zone {}: {} waiting, {} admitted, {} durable, units {} landed {} given of {}, {} held, {} in flight",
+                    "zone {}: {} waiting, {} admitted, {} durable, units {} was programmed {} given of {}, {} held, {} in flight",
                     writer.zone,
                     writer.queue.len(),
                     writer.admitted,
                     writer.durable(self.sizes.unit),
-                    writer.landed,
+                    writer.programmed,
                     writer.next,
                     writer.end,
                     writer.held.len(),
@@ -320,14 +320,14 @@ impl Target for Zns {
             })
             .collect();
         format!(
-            "{:?}; {} free chunks of {} good, {} owed, {} dead; {} frames; log {:?}, awaited {:?}; checkpoint being written: {}; {} \
+            "{:?}; {} free chunks of {} good, {} owed, {} dead; {} buffer units; log {:?}, awaited {:?}; checkpoint being written: {}; {} \
              commands; {:?}; {}",
             self.changes,
             self.space.pool.free(),
             self.space.pool.good(),
             self.space.owed(),
             self.space.dead_count(),
-            self.frames.in_use(),
+            self.buffer_units.in_use(),
             {
                 let log = &self.journal.log;
                 (log.tail(), log.durable(), log.next())

@@ -1,6 +1,6 @@
-//! What waits for a zone is done in order: blocks are taken into frames, reads are looked up, resets and finishes happen.
+//! What waits for a zone is done in order: blocks are taken into buffer units, reads are looked up, resets and finishes happen.
 //!
-//! Deliberately not here: where frames go (`stripe`, `program`).
+//! Deliberately not here: where buffer units go (`stripe`, `program`).
 
 use super::state::Zns;
 use super::writer::ZoneOp;
@@ -62,7 +62,7 @@ impl Zns {
         any
     }
 
-    /// Takes blocks of a write into frames. Whether any was taken, and whether all were.
+    /// Takes blocks of a write into buffer units. Whether any was taken, and whether all were.
     fn take_blocks(&mut self, key: SlabKey, request: SlabKey, buffers: &mut Buffers) -> (bool, bool) {
         let asked = self.requests.get(request).request;
         let source = asked.buffer.expect("a write without a buffer was refused");
@@ -76,29 +76,29 @@ impl Zns {
                 return (any, true);
             }
             let writer = self.writers.get_mut(key);
-            let frame = match writer.filling {
-                Some(frame) => frame,
+            let buffer_unit = match writer.filling {
+                Some(buffer_unit) => buffer_unit,
                 None => {
                     let at = writer.admitted / unit;
-                    assert!(writer.admitted.is_multiple_of(unit), "a unit of zone {zone} has no frame");
-                    let has_share =
-                        u32::try_from(writer.held.len()).is_ok_and(|held| held < self.sizes.frames_of_zone);
-                    let Some(frame) = has_share.then(|| self.frames.take(at)).flatten() else {
+                    assert!(writer.admitted.is_multiple_of(unit), "a unit of zone {zone} has no buffer unit");
+                    let has_share = u32::try_from(writer.held.len())
+                        .is_ok_and(|held| held < self.sizes.buffer_units_of_zone);
+                    let Some(buffer_unit) = has_share.then(|| self.buffer_units.take(at)).flatten() else {
                         return (any, false);
                     };
-                    writer.filling = Some(frame);
-                    writer.held.insert(at, frame);
-                    frame
+                    writer.filling = Some(buffer_unit);
+                    writer.held.insert(at, buffer_unit);
+                    buffer_unit
                 }
             };
-            let count = self.frames.room(frame).min(asked.count - done);
-            assert!(count > 0, "a frame without room is filled for zone {zone}");
+            let count = self.buffer_units.room(buffer_unit).min(asked.count - done);
+            assert!(count > 0, "a buffer unit without room is filled for zone {zone}");
             let first = start + u64::from(writer.admitted);
-            let (buffer, at) = self.frames.push(frame, count);
+            let (buffer, at) = self.buffer_units.push(buffer_unit, count);
             writer.admitted += count;
-            if self.frames.room(frame) == 0 {
+            if self.buffer_units.room(buffer_unit) == 0 {
                 writer.filling = None;
-                writer.ready.push_back(frame);
+                writer.ready.push_back(buffer_unit);
             }
             assert!(writer.admitted <= self.sizes.capacity(), "zone {zone} is written beyond its capacity");
             buffers.copy_data(source, done, buffer, at, count);
@@ -128,7 +128,7 @@ impl Zns {
         }
     }
 
-    /// All blocks of a write are in frames: it is answered, now or when they are durable.
+    /// All blocks of a write are in buffer units: it is answered, now or when they are durable.
     pub(super) fn blocks_taken(&mut self, key: SlabKey, request: SlabKey) {
         let op = self.requests.get(request).request.op;
         let writer = self.writers.get_mut(key);

@@ -1,10 +1,10 @@
-//! Who writes a zone: what waits for it, the frames it has, the chunks that are open for it, and how far it is durable.
+//! Who writes a zone: what waits for it, the buffer units it has, the chunks that are open for it, and how far it is durable.
 //!
 //! A zone has one while anything of it is not settled: while it is active, and until all of a full one can be read from media.
 //! Deliberately not here: commands, other zones.
 
 use super::area::Area;
-use super::frames::FrameId;
+use super::buffer_units::BufferUnitId;
 use super::zone::UnitOfZone;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
@@ -56,15 +56,15 @@ pub struct Goal {
     pub version: u64,
 }
 
-/// What an open chunk holds until it can be read: a frame, or padding.
-pub type HeldFrame = Option<FrameId>;
+/// What an open chunk holds until it can be read: a buffer unit, or padding.
+pub type HeldBufferUnit = Option<BufferUnitId>;
 
 /// Parts of a unit that were made durable in tails.
 #[derive(Clone, Debug, Default)]
 pub struct TailState {
     /// Blocks before this one are in tails, as far as they are not on media in their own place.
     pub end: u32,
-    /// The same, once what is on its way has landed.
+    /// The same, once what is on its way has been programmed.
     pub sent: u32,
     /// Pages on their way.
     pub pages: u32,
@@ -85,18 +85,18 @@ pub struct Writer {
     pub zone: u32,
     /// What waits.
     pub queue: VecDeque<ZoneOp>,
-    /// Blocks of the zone that are in frames, or were.
+    /// Blocks of the zone that are in buffer units, or were.
     pub admitted: u32,
-    /// The frame that is being filled.
-    pub filling: Option<FrameId>,
-    /// Frames to be written, in order.
-    pub ready: VecDeque<FrameId>,
-    /// Frames that the media failed, by unit.
-    pub failed: BTreeMap<UnitOfZone, FrameId>,
-    /// Frames that have a new place, and wait for the log to say so.
-    pub moved: VecDeque<(FrameId, Append)>,
-    /// Every frame, by unit, from its first block until it can be read from media.
-    pub held: BTreeMap<UnitOfZone, FrameId>,
+    /// The buffer unit that is being filled.
+    pub filling: Option<BufferUnitId>,
+    /// Buffer units to be written, in order.
+    pub ready: VecDeque<BufferUnitId>,
+    /// Buffer units that the media failed, by unit.
+    pub failed: BTreeMap<UnitOfZone, BufferUnitId>,
+    /// Buffer units that have a new place, and wait for the log to say so.
+    pub moved: VecDeque<(BufferUnitId, Append)>,
+    /// Every buffer unit, by unit, from its first block until it can be read from media.
+    pub held: BTreeMap<UnitOfZone, BufferUnitId>,
     /// The first unit that was given no place.
     pub next: UnitOfZone,
     /// The first unit behind the segment at hand.
@@ -104,13 +104,13 @@ pub struct Writer {
     /// The first unit that will never be written.
     pub limit: UnitOfZone,
     /// The chunks of the segment at hand, in the order of its columns.
-    pub columns: Vec<OpenChunk<HeldFrame>>,
+    pub columns: Vec<OpenChunk<HeldBufferUnit>>,
     /// Chunks of segments before that are not over.
-    pub ended: Vec<OpenChunk<HeldFrame>>,
-    /// Writes in flight, of frames and padding.
+    pub ended: Vec<OpenChunk<HeldBufferUnit>>,
+    /// Writes in flight, of buffer units and padding.
     pub in_flight: u32,
     /// Every unit before this one is on media.
-    pub landed: UnitOfZone,
+    pub programmed: UnitOfZone,
     /// Units behind that are, too.
     pub beyond: BTreeSet<UnitOfZone>,
     /// Nothing is given out before the log is durable up to here.
@@ -125,13 +125,13 @@ pub struct Writer {
     pub awaited: u32,
     /// Writes that are answered when durable, and the blocks before which that must be.
     pub waiters: VecDeque<(u32, SlabKey)>,
-    /// The random write area; its frames are held, and neither filling nor ready.
+    /// The random write area; its buffer units are held, and neither filling nor ready.
     pub area: Option<Box<Area>>,
     /// Nothing is written behind what is: what remains is made readable.
     pub is_ending: bool,
     /// The log has that it is full.
-    pub is_sealed: bool,
-    /// The zone is read only: frames that have no place are kept for reads.
+    pub is_finished: bool,
+    /// The zone is read only: buffer units that have no place are kept for reads.
     pub is_given_up: bool,
 }
 
@@ -153,7 +153,7 @@ impl Writer {
             columns: Vec::new(),
             ended: Vec::new(),
             in_flight: 0,
-            landed: 0,
+            programmed: 0,
             beyond: BTreeSet::new(),
             wait: Lsn(0),
             tail_wait: Lsn(0),
@@ -163,19 +163,22 @@ impl Writer {
             waiters: VecDeque::new(),
             area: None,
             is_ending: false,
-            is_sealed: false,
+            is_finished: false,
             is_given_up: false,
         }
     }
 
     /// Blocks before this one survive a power cut once the log is durable up to [`Self::bound`]; of units of `unit` blocks.
     pub fn durable(&self, unit: u32) -> u32 {
-        // Of a unit that is not whole a mount knows only once the zone is sealed.
-        let is_part = self.landed * unit > self.admitted && !self.is_sealed;
-        let landed = if is_part { self.landed - 1 } else { self.landed };
-        let whole = landed * unit;
-        let durable =
-            if self.tail.end > whole && (self.tail.end - 1) / unit == landed { self.tail.end } else { whole };
+        // Of a unit that is not whole a mount knows only once the zone is finished.
+        let is_part = self.programmed * unit > self.admitted && !self.is_finished;
+        let programmed = if is_part { self.programmed - 1 } else { self.programmed };
+        let whole = programmed * unit;
+        let durable = if self.tail.end > whole && (self.tail.end - 1) / unit == programmed {
+            self.tail.end
+        } else {
+            whole
+        };
         durable.min(self.admitted)
     }
 
@@ -216,21 +219,25 @@ impl Writer {
     }
 
     /// A unit is on media.
-    pub fn on_landed(&mut self, at: UnitOfZone) {
-        assert!(at >= self.landed && self.beyond.insert(at), "unit {at} of zone {} landed twice", self.zone);
-        while self.beyond.remove(&self.landed) {
-            self.landed += 1;
+    pub fn on_programmed(&mut self, at: UnitOfZone) {
+        assert!(
+            at >= self.programmed && self.beyond.insert(at),
+            "unit {at} of zone {} was programmed twice",
+            self.zone
+        );
+        while self.beyond.remove(&self.programmed) {
+            self.programmed += 1;
         }
-        assert!(self.landed <= self.next, "more of zone {} landed than was given out", self.zone);
+        assert!(self.programmed <= self.next, "more of zone {} was programmed than was given out", self.zone);
     }
 
     /// True if a unit is on media in its place, whether all before it are or not.
     pub fn is_on_media(&self, at: UnitOfZone) -> bool {
-        at < self.landed || self.beyond.contains(&at)
+        at < self.programmed || self.beyond.contains(&at)
     }
 
     /// An open chunk of it.
-    pub fn chunk_mut(&mut self, chunk: ChunkIndex) -> &mut OpenChunk<HeldFrame> {
+    pub fn chunk_mut(&mut self, chunk: ChunkIndex) -> &mut OpenChunk<HeldBufferUnit> {
         let open = self.columns.iter_mut().chain(&mut self.ended).find(|open| open.chunk() == chunk);
         open.unwrap_or_else(|| panic!("chunk {} is not open for zone {}", chunk.0, self.zone))
     }
@@ -245,9 +252,9 @@ impl Writer {
     }
 
     /// Every block that was taken is on media in its place, or never will be.
-    pub fn is_all_landed(&self) -> bool {
+    pub fn is_all_programmed(&self) -> bool {
         let waits = !self.ready.is_empty() || !self.failed.is_empty() || !self.moved.is_empty();
-        let is_over = self.landed == self.next || self.is_given_up && self.in_flight == 0;
+        let is_over = self.programmed == self.next || self.is_given_up && self.in_flight == 0;
         is_over && !waits && self.filling.is_none() && self.tail.pages == 0
     }
 
@@ -287,15 +294,15 @@ impl Writer {
         self.tail.pages == 0 && self.awaited > self.tail.end.max(begin) && self.failed.is_empty()
     }
 
-    /// True if what of a unit is in tails can be written anew: it is in a frame, and that is not under way.
+    /// True if what of a unit is in tails can be written anew: it is in a buffer unit, and that is not under way.
     pub fn may_write_tail_anew(&self, unit: u32) -> bool {
         if let Some(area) = &self.area {
             return self.tail.pages == 0 && !area.is_writing_anew();
         }
         let begin = self.admitted / unit * unit;
-        // The chunks of tails hold what units before it had in an area, too, until these landed.
+        // The chunks of tails hold what units before it had in an area, too, until these were programmed.
         let is_under_way =
-            self.tail.pages > 0 || !self.tail.old.is_empty() || self.landed < self.admitted / unit;
+            self.tail.pages > 0 || !self.tail.old.is_empty() || self.programmed < self.admitted / unit;
         self.filling.is_some() && !is_under_way && self.tail.end > begin
     }
 
@@ -319,7 +326,7 @@ impl Writer {
             "more of zone {} is durable than was written",
             self.zone
         );
-        assert!(self.landed <= self.next, "more of zone {} landed than was given out", self.zone);
+        assert!(self.programmed <= self.next, "more of zone {} was programmed than was given out", self.zone);
         let flying: usize = self.columns.iter().chain(&self.ended).map(OpenChunk::in_flight).sum();
         assert_eq!(
             u32::try_from(flying),
@@ -335,9 +342,12 @@ impl Writer {
             "zone {} has an area, and is filled in order",
             self.zone
         );
-        let is_held =
-            self.ready.iter().chain(&self.filling).all(|frame| self.held.values().any(|held| held == frame));
-        assert!(is_held, "a frame of zone {} is not held", self.zone);
+        let is_held = self
+            .ready
+            .iter()
+            .chain(&self.filling)
+            .all(|buffer_unit| self.held.values().any(|held| held == buffer_unit));
+        assert!(is_held, "a buffer unit of zone {} is not held", self.zone);
     }
 }
 
@@ -346,30 +356,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durable_is_what_landed_without_a_gap_and_the_tail_right_behind() {
+    fn durable_is_what_programmed_without_a_gap_and_the_tail_right_behind() {
         let mut writer = Writer { admitted: 30, next: 7, ..Writer::new(3, 100) };
         assert_eq!(writer.durable(4), 0);
-        writer.on_landed(1);
-        assert_eq!((writer.landed, writer.durable(4)), (0, 0));
-        writer.on_landed(0);
-        assert_eq!((writer.landed, writer.durable(4)), (2, 8));
+        writer.on_programmed(1);
+        assert_eq!((writer.programmed, writer.durable(4)), (0, 0));
+        writer.on_programmed(0);
+        assert_eq!((writer.programmed, writer.durable(4)), (2, 8));
         writer.tail.end = 11;
         assert_eq!(writer.durable(4), 11, "a part of the third unit");
         writer.tail.end = 30;
-        assert_eq!(writer.durable(4), 8, "a part of a unit behind one that did not land");
-        (2..7).for_each(|at| writer.on_landed(at));
-        assert_eq!(writer.durable(4), 30, "the tail is right behind what landed now");
+        assert_eq!(writer.durable(4), 8, "a part of a unit behind one that was not programmed");
+        (2..7).for_each(|at| writer.on_programmed(at));
+        assert_eq!(writer.durable(4), 30, "the tail is right behind what was programmed now");
         (writer.next, writer.tail.end) = (8, 29);
-        writer.on_landed(7);
-        assert_eq!(writer.durable(4), 29, "a unit that is not whole counts once the zone is sealed");
-        writer.is_sealed = true;
+        writer.on_programmed(7);
+        assert_eq!(writer.durable(4), 29, "a unit that is not whole counts once the zone is finished");
+        writer.is_finished = true;
         assert_eq!(writer.durable(4), 30);
     }
 
     #[test]
     fn a_part_goes_to_tails_only_if_somebody_waits_for_it() {
-        let mut writer =
-            Writer { admitted: 10, next: 2, landed: 2, filling: Some(FrameId(1)), ..Writer::new(3, 100) };
+        let mut writer = Writer {
+            admitted: 10,
+            next: 2,
+            programmed: 2,
+            filling: Some(BufferUnitId(1)),
+            ..Writer::new(3, 100)
+        };
         for (awaited, end, expected) in
             [(0, 0, false), (8, 0, false), (9, 0, true), (10, 9, true), (10, 10, false)]
         {

@@ -58,10 +58,10 @@ impl Segment {
     }
 }
 
-/// Not sealed.
-const UNSEALED: u32 = u32::MAX;
+/// Not finished.
+const UNFINISHED: u32 = u32::MAX;
 
-/// A zone. `written` and `state` are what requests see; `since`, `sealed` and `segments` what is logged.
+/// A zone. `written` and `state` are what requests see; `since`, `finished_at` and `segments` what is logged.
 #[derive(Clone, Debug)]
 pub struct Zone {
     /// Its state.
@@ -72,8 +72,8 @@ pub struct Zone {
     pub reads: u32,
     /// Blocks written to the instance before its last reset: what is not younger is of an earlier life.
     pub since: u64,
-    /// Blocks it held when it became full; [`UNSEALED`] before.
-    sealed: u32,
+    /// Blocks it held when it became full; [`UNFINISHED`] before.
+    finished_at: u32,
     /// Blocks it had at the last mount: older tails that go beyond these are of what that mount did not find.
     pub shown: u32,
     /// Those of them before the first one that was never written: older tails of a row do not count behind it.
@@ -93,7 +93,7 @@ impl Zone {
         written: 0,
         reads: 0,
         since: 0,
-        sealed: UNSEALED,
+        finished_at: UNFINISHED,
         shown: 0,
         in_row: 0,
         segments: Vec::new(),
@@ -108,15 +108,19 @@ impl Zone {
     }
 
     /// Blocks it held when it became full.
-    pub fn sealed(&self) -> Option<u32> {
-        (self.sealed != UNSEALED).then_some(self.sealed)
+    pub fn finished_at(&self) -> Option<u32> {
+        (self.finished_at != UNFINISHED).then_some(self.finished_at)
     }
 
     /// It takes no more, and holds so many blocks, in units of `unit`. Columns without a unit are dropped.
-    pub fn seal(&mut self, blocks: u32, unit: u32) {
-        assert!(blocks != UNSEALED, "a zone of 2^32 blocks");
-        assert!(self.sealed == UNSEALED, "a zone is sealed twice, at {} and {blocks} blocks", self.sealed);
-        self.sealed = blocks;
+    pub fn finish_at(&mut self, blocks: u32, unit: u32) {
+        assert!(blocks != UNFINISHED, "a zone of 2^32 blocks");
+        assert!(
+            self.finished_at == UNFINISHED,
+            "a zone is finished twice, at {} and {blocks} blocks",
+            self.finished_at
+        );
+        self.finished_at = blocks;
         self.drop_columns_behind(blocks.div_ceil(unit));
     }
 
@@ -135,7 +139,7 @@ impl Zone {
 
     /// Segments end before unit `at`: what lies behind in their columns is none of it.
     pub fn cut(&mut self, at: UnitOfZone) {
-        assert!(self.sealed().is_none(), "a sealed zone is cut at unit {at}");
+        assert!(self.finished_at().is_none(), "a finished zone is cut at unit {at}");
         self.segments.retain(|segment| segment.start < at);
         if at > 0 {
             self.segments.push(Segment { start: at, columns: Box::new([]) });
@@ -153,7 +157,7 @@ impl Zone {
     pub fn clear(&mut self, since: u64) {
         assert!(since >= self.since, "a zone goes back from {} to {since}", self.since);
         self.since = since;
-        (self.sealed, self.shown, self.in_row) = (UNSEALED, 0, 0);
+        (self.finished_at, self.shown, self.in_row) = (UNFINISHED, 0, 0);
         self.segments = Vec::new();
     }
 
@@ -248,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_zone_has_no_column_without_a_unit_and_a_cut_one_goes_on_anew() {
-        let mut sealed = zone();
-        sealed.seal(13 * UNIT - 1, UNIT);
-        assert_eq!((sealed.segments[1].columns.len(), sealed.place(12, UNIT)), (1, column(9, 0)));
+    fn a_finished_zone_has_no_column_without_a_unit_and_a_cut_one_goes_on_anew() {
+        let mut finished_at = zone();
+        finished_at.finish_at(13 * UNIT - 1, UNIT);
+        assert_eq!((finished_at.segments[1].columns.len(), finished_at.place(12, UNIT)), (1, column(9, 0)));
         let mut cut = zone();
         cut.cut(5);
         assert!(!cut.is_as_mounted(UNIT), "a unit moved, and no mount looked since");
@@ -274,9 +278,13 @@ mod tests {
                 "column {index} of unit {start}"
             );
         }
-        zone.seal(9, UNIT);
-        assert_eq!((zone.sealed(), zone.chunks().count()), (Some(9), 2), "the second segment held nothing");
+        zone.finish_at(9, UNIT);
+        assert_eq!(
+            (zone.finished_at(), zone.chunks().count()),
+            (Some(9), 2),
+            "the second segment held nothing"
+        );
         zone.clear(70);
-        assert_eq!((zone.since, zone.sealed(), zone.chunks().count()), (70, None, 0));
+        assert_eq!((zone.since, zone.finished_at(), zone.chunks().count()), (70, None, 0));
     }
 }

@@ -20,7 +20,7 @@ fn with_end(linux: &mut Linux, line: u32, lbas: &[u64], change: impl FnOnce(&mut
 }
 
 /// Sets the checksum anew.
-fn seal(bytes: &mut [u8]) {
+fn put_crc(bytes: &mut [u8]) {
     let sum = !ocssd_ftl::checksum(&bytes[36..]);
     bytes[32..36].copy_from_slice(&sum.to_le_bytes());
 }
@@ -56,7 +56,7 @@ fn a_major_version_of_the_future_ends_the_mount() {
     let mut linux = Linux::new(config(|_| ()));
     with_end(&mut linux, 3, &[1], |bytes| {
         bytes[26] = 1;
-        seal(bytes);
+        put_crc(bytes);
     });
     let error = linux.mount(&Options::default()).map(|_| ()).expect_err("it cannot be read");
     assert!(matches!(&error, MountError::Unreadable(said) if said.contains("line 3")), "{error}");
@@ -97,7 +97,7 @@ fn no_metadata_upset_a_mount_or_what_is_done_after_it() {
                     // Some of the noise is the address of a block.
                     bytes[at] = if random == 0 || at % 8 > 1 { 0 } else { prng.next_u64().to_le_bytes()[0] };
                 }
-                seal(bytes);
+                put_crc(bytes);
             });
         }
         let (mut mounted, report) = linux.mounted();
@@ -147,7 +147,7 @@ fn counters_that_no_drive_comes_to_are_not_counted_on() {
     // The counters of an instance of four units: 72 bytes, and eight for each of eight bytes of bitmap.
     with_end(&mut linux, 1, &[2], |bytes| {
         bytes[136..160].fill(0xFF);
-        seal(bytes);
+        put_crc(bytes);
     });
     let (mut mounted, report) = linux.mounted();
     assert_eq!(report.by_list, 2);
@@ -178,7 +178,7 @@ fn a_list_that_names_sectors_of_packed_metadata_holds_up_nothing() {
         // The last sector of the first unit of data.
         lba_list_mut(&linux.layout, &mut emeta)[usize_of(first.0) + 3] =
             (100 + u64::from(line)).to_le_bytes();
-        seal(&mut emeta);
+        put_crc(&mut emeta);
         linux.close(line, &emeta);
     }
     let (mut mounted, report) = linux.mounted();

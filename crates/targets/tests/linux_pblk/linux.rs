@@ -3,7 +3,7 @@
 use ocssd_base::{Nanos, usize_of};
 use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
-use ocssd_ftl::{LineId, Shape};
+use ocssd_ftl::{InstanceGeometry, LineId};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Device, Geometry, Op, Payload, PlaneMode,
@@ -40,7 +40,7 @@ pub struct Linux {
     pub clock: VirtualClock,
     pub units: Vec<PuId>,
     pub layout: LineLayout,
-    pub shape: Shape,
+    pub shape: InstanceGeometry,
     buffer: BufId,
     /// The next line to be opened has this number.
     pub seq_nr: u64,
@@ -63,7 +63,7 @@ impl Linux {
         let mut buffers = Buffers::new(flash.payload_format());
         Self {
             layout: LineLayout::new(&geometry, &units).expect("Linux takes it"),
-            shape: Shape::new(&geometry, &units),
+            shape: InstanceGeometry::new(&geometry, &units),
             buffer: buffers.take(geometry.ws_opt),
             flash,
             buffers,
@@ -241,7 +241,7 @@ pub struct Mounted {
     host: Host<Flash, VirtualClock>,
     pub buffer: BufId,
     layout: LineLayout,
-    shape: Shape,
+    shape: InstanceGeometry,
     units: Vec<PuId>,
 }
 

@@ -14,7 +14,7 @@ use ocssd_engine::{Requests, RunEnd};
 use ocssd_flash::FaultKind;
 use ocssd_ftl::checkpoint::{CheckpointPage, CheckpointWriter, Checkpoints, Serial};
 use ocssd_ftl::log::{Generation, Log, LogConfig, LogEntry, LogPage, Lsn, TransactionId};
-use ocssd_ftl::{InstanceId, Place};
+use ocssd_ftl::{InstanceId, PhysicalAddress};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{Tag, Target, TargetId};
 use rig::{BLOCKS, Rig, config};
@@ -100,7 +100,7 @@ fn defect_02_pages_without_checksum_and_torn_checkpoints() {
         copies: 1,
         pages_max: 10,
     });
-    log.append(TransactionId(1), &[LogEntry::Write { lba: 7, place: Place(8), count: 9 }]);
+    log.append(TransactionId(1), &[LogEntry::Write { lba: 7, place: PhysicalAddress(8), count: 9 }]);
     let mut page = vec![0; 512];
     log.take_page(&mut page).expect("a page");
     let sound = LogPage::<LogEntry>::decode(&page).expect("it is sound");

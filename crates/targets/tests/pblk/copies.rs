@@ -23,7 +23,7 @@ pub const LINES: u32 = 24;
 const READ_TRIES: u32 = 3;
 /// The line the first copies go to.
 const NEXT_LINE: u32 = 6;
-/// What stays of the second line, which is collected first: too little for a unit, so it waits in a frame for company.
+/// What stays of the second line, which is collected first: too little for a unit, so it waits in a buffer unit for company.
 pub const PAIR: [u64; 2] = [LINE as u64 + 40, LINE as u64 + 41];
 /// What stays of the first line: a unit of neighbours, and two more.
 const STAY: [u64; 6] = [8, 9, 10, 11, 21, 150];
@@ -92,7 +92,7 @@ fn since(world: &World, before: &PblkStats) -> [u64; 3] {
     [
         now.gc_written - before.gc_written,
         now.superseded - before.superseded,
-        now.lines_erased - before.lines_erased,
+        now.lines_reset - before.lines_reset,
     ]
 }
 
@@ -130,7 +130,7 @@ fn phase(world: &World, before: &PblkStats) -> Phase {
     match () {
         () if stats.gc_written == before.gc_written => Phase::Reading,
         () if stats.units_written > stats.units_programmed + stats.write_failed => Phase::Writing,
-        () if stats.lines_erased == before.lines_erased => Phase::Waiting,
+        () if stats.lines_reset == before.lines_reset => Phase::Waiting,
         () => Phase::Reset,
     }
 }
@@ -301,12 +301,12 @@ fn a_block_that_is_in_the_buffer_too_is_found_in_its_copy_afterwards() {
 }
 
 #[test]
-fn a_copy_is_read_from_its_frame_until_the_media_can_be_read() {
+fn a_copy_is_read_from_its_buffer_unit_until_the_media_can_be_read() {
     let mut world = sparse("young copies");
     (0..3).for_each(|_| collect(&mut world));
     assert!(is_reset(&world, 0) && is_reset(&world, 1), "the originals are gone");
     let copies = || STAY.into_iter().chain(PAIR);
-    // The first time as they landed, then after others took every frame that may be taken.
+    // The first time as they were programmed, then after others took every buffer unit that may be taken.
     for round in 0..8 {
         let (commands, read_cached) = (world.commands, world.pblk().stats().read_cached);
         let now = world.clock_now();
@@ -354,7 +354,7 @@ fn at_any_time_of_a_collection_a_power_cut_finds_each_block_once() {
                     break;
                 }
             }
-            resets = world.pblk().stats().lines_erased;
+            resets = world.pblk().stats().lines_reset;
         }
         assert!(cuts > 50 && resets >= 2, "cache of {cache}: {cuts} cuts, {resets} lines reset");
         assert_whole(world, 5);
@@ -390,9 +390,9 @@ fn a_copy_sent_behind_a_checkpoint_takes_no_block_back() {
         world.pblk_mut().force_checkpoint();
         assert!(world.settle());
         assert_eq!(world.pblk().stats().checkpoints, 1, "{}", world.label);
-        let landed = world.pblk().stats().units_programmed;
+        let programmed = world.pblk().stats().units_programmed;
         collect(&mut world);
-        assert!(world.pblk().stats().units_programmed > landed, "{}: the copies still wait", world.label);
+        assert!(world.pblk().stats().units_programmed > programmed, "{}: the copies still wait", world.label);
         world.survive_cut(&mut Prng::new(block));
     }
 }

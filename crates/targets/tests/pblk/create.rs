@@ -69,7 +69,7 @@ fn assert_works(mut world: World, blocks: u64) {
         assert!(world.run(&mix, &mut prng), "{}", world.label);
         world.flush();
         let stats = world.pblk().stats();
-        assert_eq!((stats.write_failed, stats.erase_failed), (0, 0), "{}, round {round}", world.label);
+        assert_eq!((stats.write_failed, stats.reset_failed), (0, 0), "{}, round {round}", world.label);
         world.read_all(false);
         world.check();
         world.cut(&mut prng);
@@ -81,7 +81,7 @@ fn assert_works(mut world: World, blocks: u64) {
 }
 
 #[test]
-fn a_head_that_fails_leaves_its_chunk_to_be_erased_and_goes_elsewhere() {
+fn a_head_that_fails_leaves_its_chunk_to_be_reset_and_goes_elsewhere() {
     for kind in [FaultKind::WriteNextUnit, FaultKind::EarlyClose] {
         for units in [1, 2] {
             // The first places the head is tried at, as many as there are, or all.

@@ -96,7 +96,7 @@ fn ten_lines_are_written_over_and_over() {
     let (mut world, _) = filled(drive, options, "ten lines", 3);
     world.read_all(false);
     world.check();
-    assert!(world.pblk().stats().lines_erased > 10, "{:?}", world.pblk().stats());
+    assert!(world.pblk().stats().lines_reset > 10, "{:?}", world.pblk().stats());
 }
 
 /// Issue 64: references to lines that were never given back.
@@ -112,7 +112,7 @@ fn nothing_is_held_once_everything_was_answered() {
         world.settle();
         let summary = world.pblk().summary();
         assert!(summary.contains("reads, writes, requests, commands: [0, 0, 0, 0]"), "{summary}");
-        assert!(summary.contains("unwritten: 0,"), "{mode}: frames are held: {summary}");
+        assert!(summary.contains("unwritten: 0,"), "{mode}: buffer units are held: {summary}");
         let lines = summary.lines().filter(|line| line.starts_with("line "));
         assert!(lines.clone().count() > 10, "{summary}");
         lines.for_each(|line| assert!(line.contains("readers: 0,"), "{mode}: {line}"));
@@ -233,9 +233,9 @@ fn a_slow_unit_holds_up_no_other_in_improved_mode() {
     assert!(improved < faithful, "improved {improved}, faithful {faithful}");
 }
 
-/// Within the bound no line is moved for its wear: the free line erased least is taken first.
+/// Within the bound no line is moved for its wear: the free line reset least is taken first.
 #[test]
-fn erases_are_spread_over_lines() {
+fn resets_are_spread_over_lines() {
     let (world, _) = filled(config(geometry()), options(Mode::Improved), "wear", 12);
     let flash = world.host.device().inner();
     let cycles: Vec<u32> = (0..24).map(|chunk| flash.cycles(ChunkId(chunk))).collect();

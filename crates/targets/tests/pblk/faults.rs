@@ -288,7 +288,7 @@ fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not()
         let found: Vec<u32> = (0..96).filter(is_offline).collect();
         assert_eq!(found, offline, "{label}: every line was used");
         let stats = world.pblk().stats();
-        assert_eq!((stats.erase_failed, stats.write_failed), (3, 0), "{label}");
+        assert_eq!((stats.reset_failed, stats.write_failed), (3, 0), "{label}");
         world.survive_cut(&mut prng);
     }
 }
@@ -498,7 +498,7 @@ fn a_change_that_was_not_done_is_sent_again_and_costs_no_chunk() {
                 world.flush();
                 world.read_all(false);
                 let (stats, label) = (world.pblk().stats(), &world.label);
-                assert_eq!((stats.write_failed, stats.erase_failed), (0, 0), "{label}: a chunk was blamed");
+                assert_eq!((stats.write_failed, stats.reset_failed), (0, 0), "{label}: a chunk was blamed");
                 assert!(!world.pblk().is_read_only(), "{label}");
                 let counters = world.pblk().counters();
                 let again =

@@ -38,9 +38,11 @@ fn check_waits(answered: &[Answer], label: &str) {
 
 #[test]
 fn a_full_ring_is_entered_in_order_and_nobody_waits_for_long() {
-    for (frames, seed) in [12, 16, 32].into_iter().flat_map(|frames| [0, 1].map(|seed| (frames, seed))) {
-        let label = format!("{frames} units, seed {seed}");
-        let write_buffer_bytes = Some(frames * 4 * 4096);
+    for (buffer_units, seed) in
+        [12, 16, 32].into_iter().flat_map(|buffer_units| [0, 1].map(|seed| (buffer_units, seed)))
+    {
+        let label = format!("{buffer_units} units, seed {seed}");
+        let write_buffer_bytes = Some(buffer_units * 4 * 4096);
         let options = Options { write_buffer_bytes, small_write_buffer: true, ..options(Mode::Faithful) };
         let (mut world, mut prng) = (World::new(config(geometry()), options, &label), Prng::new(seed));
         let mut took = Vec::new();
@@ -55,7 +57,7 @@ fn a_full_ring_is_entered_in_order_and_nobody_waits_for_long() {
             let is_collecting =
                 now.victims > before.victims && now.waits_for_limiter > before.waits_for_limiter;
             assert!(round < 2 || is_collecting, "{label}, round {round}: nothing was collected");
-            assert_eq!(units(&world).iter().sum::<u64>(), frames, "{label}: a full ring stays full");
+            assert_eq!(units(&world).iter().sum::<u64>(), buffer_units, "{label}: a full ring stays full");
         }
         // How much is collected beside settles.
         let settled = &took[4..];

@@ -145,7 +145,7 @@ fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
         assert!(world.drain());
     }
     world.settle();
-    assert!(world.pblk().stats().lines_erased > 0, "{}", world.pblk().summary());
+    assert!(world.pblk().stats().lines_reset > 0, "{}", world.pblk().summary());
     world.cut(&mut Prng::new(1));
     world.options = spec(70);
     assert!(!world.mount().fresh);

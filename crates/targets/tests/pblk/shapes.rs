@@ -84,10 +84,10 @@ fn a_write_may_take_several_units_whatever_is_left_of_a_chunk() {
     }
 }
 
-/// Written short, a frame waits as long as any other for what makes it readable: once, all places held such, and nothing
+/// Written short, a buffer unit waits as long as any other for what makes it readable: once, all places held such, and nothing
 /// went on.
 #[test]
-fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
+fn a_flush_fills_up_a_unit_and_a_buffer_unit_once_places_are_few() {
     let geometry = Geometry { mw_cunits: 24, ..Geometry::example(1, 2, 40, 64, 4) };
     let label = "16 sectors a write, flush after flush";
     let few = Options { sec_per_write: Some(16), ..options(Mode::Improved) };
@@ -103,7 +103,7 @@ fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
     assert_eq!(world.pblk().stats().gave_up, 0, "{label}");
     let count = |fill: u64| fills.iter().filter(|&&found| found == fill).count();
     assert_eq!(fills[0], 3, "{label}: there is room, so one unit is filled");
-    assert!(count(3) > 100 && count(15) > 50, "{label}: {} units and {} frames", count(3), count(15));
+    assert!(count(3) > 100 && count(15) > 50, "{label}: {} units and {} buffer units", count(3), count(15));
     assert_eq!(count(3) + count(15), fills.len(), "{label}: nothing else is filled");
     world.read_all(false);
     world.check();
@@ -112,20 +112,20 @@ fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
     world.read_all(false);
 }
 
-/// Each chunk takes two sectors and twice four, where full frames leave two to fill. As it is all valid, only wear moves it.
+/// Each chunk takes two sectors and twice four, where full buffer units leave two to fill. As it is all valid, only wear moves it.
 #[test]
-fn a_line_of_short_frames_holds_more_than_one_of_full_frames_and_is_moved() {
+fn a_line_of_short_buffer_units_holds_more_than_one_of_full_buffer_units_and_is_moved() {
     let geometry = Geometry { ws_min: 2, mw_cunits: 0, ..Geometry::example(1, 2, 60, 12, 2) };
     let (sec_per_write, wear_spread) = (Some(4), Some(4));
     let spec =
         Options { sec_per_write, wear_spread, over_provisioning_percent: 70, ..options(Mode::Improved) };
-    let mut world = World::new(config(geometry), spec, "short frames");
+    let mut world = World::new(config(geometry), spec, "short buffer units");
     for (block, count) in [(0, 2), (2, 2), (4, 4), (8, 4), (12, 4), (16, 4)] {
         world.write(block, count);
         world.flush();
         assert!(world.settle(), "the power stays");
     }
-    assert_eq!(world.pblk().stats().padded, 0, "every frame is whole units");
+    assert_eq!(world.pblk().stats().padded, 0, "every buffer unit is whole units");
     let rounds = (0..4000).take_while(|round| {
         world.write(20 + round * 4 % 160, 4);
         world.pblk().stats().wear_moved == 0

@@ -34,7 +34,7 @@ fn blocks_lost(options: Options) -> usize {
     let (mut cuts, mut lost) = (0, 0);
     let mix = Mix { requests: 1500, discards: 0, reads: 0, flushes: 2, span: 400, ..MIX };
     world.run_with(&mix, &mut Prng::new(0), |world| {
-        if world.commands % 5 == 0 && world.pblk().stats().lines_erased > 0 {
+        if world.commands % 5 == 0 && world.pblk().stats().lines_reset > 0 {
             cuts += 1;
             let mut branch = world.branch(&format!("seed 0, cut {}", world.commands));
             branch.cut(&mut Prng::new(world.commands));

@@ -35,7 +35,7 @@ fn a_victim_is_not_reset_while_a_user_reads_it() {
     });
     assert!(
         world.pblk().stats().units_programmed == world.pblk().stats().units_written,
-        "all copies landed meanwhile"
+        "all copies were programmed meanwhile"
     );
     assert!(world.drain() && world.settle());
     assert!(is_reset(&world, 1) && world.failures.is_empty(), "{}", world.pblk().summary());

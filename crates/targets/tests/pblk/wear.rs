@@ -102,18 +102,18 @@ fn a_line_of_a_checkpoint_is_freed_by_the_next() {
 }
 
 #[test]
-fn erases_are_known_again_after_shutdowns_and_power_cuts() {
+fn resets_are_known_again_after_shutdowns_and_power_cuts() {
     for is_clean in [true, false] {
         let label = format!("clean: {is_clean}");
         let (mut world, mut prng) = worn(spread(64), &label, 4);
-        // After a power cut: a step of the drive's wear index, here one erase, for the line and for the one it is compared
+        // After a power cut: a step of the drive's wear index, here one reset, for the line and for the one it is compared
         // with, and a reset that was cut short.
         let doubt = if is_clean { 0 } else { 3 };
         for round in 0..12 {
             let (most, lag) = (gauge(&world, "wear_erases_most"), gauge(&world, "wear_lag"));
             let forgotten = u64::from(cycles(&world).0) - most;
-            assert!(forgotten <= doubt, "{label}, round {round}: {most} erases known");
-            assert!(most > 8 && lag > 8, "{label}, round {round}: {most} erases, lag {lag}");
+            assert!(forgotten <= doubt, "{label}, round {round}: {most} resets known");
+            assert!(most > 8 && lag > 8, "{label}, round {round}: {most} resets, lag {lag}");
             if is_clean {
                 world.shut_down(&mut prng);
                 assert!(world.mount().clean, "{label}");
@@ -126,7 +126,7 @@ fn erases_are_known_again_after_shutdowns_and_power_cuts() {
             }
             let known = gauge(&world, "wear_erases_most");
             let forgotten = u64::from(cycles(&world).0) - known;
-            assert!(forgotten <= doubt, "{label}, round {round}: {known} of {most} erases");
+            assert!(forgotten <= doubt, "{label}, round {round}: {known} of {most} resets");
             // The most worn line is used again.
             while gauge(&world, "wear_erases_most") <= most {
                 assert!(world.run(&Mix { requests: 60, ..HOT }, &mut prng));

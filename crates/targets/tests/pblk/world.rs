@@ -13,7 +13,7 @@ use ocssd_lightnvm::{
 use ocssd_targets::pblk::{MountError, MountReport, Options, Pblk};
 use std::collections::BTreeMap;
 
-/// A small drive: `geometry` with the tiny preset's media, every unit written and erased in no time worth waiting for.
+/// A small drive: `geometry` with the tiny preset's media, every unit written and reset in no time worth waiting for.
 pub fn config(geometry: Geometry) -> Config {
     let mut config = presets::find("tiny").expect("a preset").config();
     config.media.planes = 1;

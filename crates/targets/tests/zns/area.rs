@@ -65,9 +65,9 @@ fn blocks_go_into_an_area_in_any_order_and_are_on_media_as_they_were_last() {
 }
 
 /// A chunk takes its units one after the other, the next chunk meanwhile: a unit may be on media before one that precedes it, and
-/// needs no frame then where what was written last can be read.
+/// needs no buffer unit then where what was written last can be read.
 #[test]
-fn a_unit_that_landed_before_another_is_read_from_its_place() {
+fn a_unit_that_programmed_before_another_is_read_from_its_place() {
     let mut config = config();
     config.geometry.mw_cunits = 0;
     let waits = (0..12).map(|nth| Nanos::from_micros(200 * nth));
@@ -155,7 +155,8 @@ fn what_a_power_cut_took_back_does_not_come_to_light_in_the_gaps_of_an_area() {
 
 #[test]
 fn the_write_buffer_says_how_many_zones_have_an_area() {
-    // Of 32 frames four are slack. An open zone takes ten: two for its units, three for each of two active ones, its area's two.
+    // Of 32 buffer units four are slack. An open zone takes ten: two for its units, three for each of two active ones, its area's
+    // two.
     let options = [OPTIONS, &[("buffer_bytes", "1048576")]].concat();
     let mut rig = Rig::new(&options);
     let geometry = rig.geometry();

@@ -108,7 +108,7 @@ fn a_zone_stays_read_only_after_a_power_cut_and_holds_what_was_durable() {
     assert_eq!(rig.state(zone), ZoneState::Offline);
 }
 
-/// Zones that are given up hold more frames with what was answered and not flushed than others can spare.
+/// Zones that are given up hold more buffer units with what was answered and not flushed than others can spare.
 #[test]
 fn what_a_read_only_zone_lost_is_an_error_and_not_zeroes() {
     let mut rig = worn_rig(&[OPTIONS[0], OPTIONS[1], ("buffer_bytes", "262144")], 16..40);

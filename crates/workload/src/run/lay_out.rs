@@ -5,7 +5,7 @@
 //! other targets, the blocks that hold nothing are written. Deliberately not here: measuring.
 
 use super::content::{Content, Filler};
-use super::plan::{Plan, TargetShape, reads_before_writing};
+use super::plan::{JobPlan, TargetShape, reads_before_writing};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{BufId, Buffers, Source, Tag, TargetId};
@@ -53,7 +53,7 @@ pub struct LayOut {
 impl LayOut {
     /// Everything the plan's readers need that is not written yet.
     #[must_use]
-    pub fn new(plan: &Plan, targets: &[TargetShape<'_>], buffers: &mut Buffers) -> Self {
+    pub fn new(plan: &JobPlan, targets: &[TargetShape<'_>], buffers: &mut Buffers) -> Self {
         let Needed { zones: needed, unmapped } = needed(plan, targets);
         let unit_of = |id: TargetId| unit_in(buffers, targets[id.index()].0);
         let zone_of = |&(target, zone): &(TargetId, u64)| {
@@ -138,7 +138,7 @@ impl LayOut {
 }
 
 /// Everything the plan's readers need, in order, each once.
-fn needed(plan: &Plan, targets: &[TargetShape<'_>]) -> Needed {
+fn needed(plan: &JobPlan, targets: &[TargetShape<'_>]) -> Needed {
     let mut needed: Vec<(TargetId, u64)> = Vec::new();
     let mut unmapped: Vec<(TargetId, Range<u64>)> = Vec::new();
     for worker in &plan.workers {

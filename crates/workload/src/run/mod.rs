@@ -1,6 +1,6 @@
 //! Jobs as a source of requests: what to ask next, when, and whether the right content came back.
 //!
-//! A [`Plan`] resolves jobs against the targets they run on; a [`Runner`] is the source that carries it out, after a
+//! A [`JobPlan`] resolves jobs against the targets they run on; a [`Runner`] is the source that carries it out, after a
 //! [`LayOut`] has written what the jobs will read. Every clone of a job is a worker with its own randomness.
 //!
 //! Deliberately not here: the loop (`engine`), reading job files (`job`), showing results (`results`).
@@ -43,7 +43,7 @@ mod zones;
 
 pub use latency_search::{Drained, LatencySearch, SearchStep};
 pub use lay_out::LayOut;
-pub use plan::{Plan, PlanError, PlannedJob, TargetShape};
+pub use plan::{JobPlan, PlanError, PlannedJob, TargetShape};
 pub use rounds::{Rounds, RoundsState, Window};
 pub use runner::{Progress, Runner, Tally};
 pub use slowest::{SlowIo, Slowest};

@@ -91,13 +91,13 @@ impl WorkerPlan {
 
 /// Jobs ready to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct JobPlan {
     pub(super) jobs: Vec<PlannedJob>,
     pub(super) workers: Vec<WorkerPlan>,
     notes: Vec<String>,
 }
 
-impl Plan {
+impl JobPlan {
     /// Resolves jobs against their targets.
     ///
     /// # Errors

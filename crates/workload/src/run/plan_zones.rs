@@ -3,7 +3,7 @@
 //! Deliberately not here: everything else of a plan (`plan`).
 
 use super::early_resets::EarlyResets;
-use super::plan::{Plan, WorkerPlan};
+use super::plan::{JobPlan, WorkerPlan};
 use super::region::Region;
 use super::sizes::Sizes;
 use super::strides::StridePlan;
@@ -101,7 +101,7 @@ pub(super) fn whole_zones(
     Err(format!("has zones of {} blocks, of which its region holds none whole; lower zonesize", zones.blocks))
 }
 
-impl Plan {
+impl JobPlan {
     /// The rules of a raw window.
     pub(super) fn check_zones(
         &mut self,

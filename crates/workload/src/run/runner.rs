@@ -8,7 +8,7 @@
 use super::content::fill_noise;
 use super::flow::Flows;
 use super::plain::{Any, Plain, PlainReads, Way, WayOf};
-use super::plan::{Plan, TargetShape};
+use super::plan::{JobPlan, TargetShape};
 use super::report;
 use super::shared::Shared;
 use super::slots::{Purpose, Slot};
@@ -49,7 +49,7 @@ pub struct Progress {
 
 /// The source.
 pub struct Runner {
-    pub(super) plan: Plan,
+    pub(super) plan: JobPlan,
     pub(super) origin: Nanos,
     pub(super) workers: Vec<Worker>,
     pub(super) results: Vec<JobResult>,
@@ -85,7 +85,7 @@ impl Runner {
     /// If the targets are not those of the plan.
     #[must_use]
     pub fn new(
-        plan: Plan,
+        plan: JobPlan,
         targets: &[TargetShape<'_>],
         buffers: &mut Buffers,
         seed: u64,
@@ -408,7 +408,7 @@ impl Runner {
 
     /// The plan.
     #[must_use]
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &JobPlan {
         &self.plan
     }
 

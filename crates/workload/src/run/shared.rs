@@ -4,7 +4,7 @@
 
 use super::content::{Content, Filler};
 use super::oracle::Oracle;
-use super::plan::{Plan, TargetShape};
+use super::plan::{JobPlan, TargetShape};
 use super::region::Region;
 use super::slots::Slot;
 use super::zones::ZoneTable;
@@ -26,7 +26,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(plan: &Plan, targets: &[TargetShape<'_>], target: usize) -> Self {
+    pub(super) fn new(plan: &JobPlan, targets: &[TargetShape<'_>], target: usize) -> Self {
         let shape = targets[target].0;
         let on_it = || plan.workers.iter().filter(|worker| worker.target.index() == target);
         let verifies = |job: usize| {

@@ -117,7 +117,7 @@ fn a_context_is_listed_and_chosen_once_structured_replies_are() {
 }
 
 #[test]
-fn farewell_is_answered_and_ends_it() {
+fn closing_is_answered_and_ends_it() {
     let mut talk = greeted(&[("a", 8)], TlsPolicy::None);
     assert_eq!(ask(&mut talk, option::ABORT, &[])[0].1, reply::ACK);
     assert_eq!(talk.session.phase(), Phase::Leaving);
@@ -138,7 +138,7 @@ fn nothing_is_served_before_tls_where_it_is_required() {
 }
 
 #[test]
-fn rude_clients_are_dropped_with_a_reason() {
+fn hostile_clients_are_dropped_with_a_reason() {
     let garbage: &[&[u8]] = &[
         &[0, 0, 0, 8],
         &[0, 0, 0, 3, b'G', b'E', b'T', b' ', b'/', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],

@@ -216,7 +216,7 @@ fn garbage_and_endless_writes_drop_the_client_and_leave_nothing_behind() {
 }
 
 #[test]
-fn a_farewell_waits_for_the_answers_and_a_stopping_server_refuses() {
+fn a_closing_waits_for_the_answers_and_a_stopping_server_refuses() {
     let mut talk = entered(&[("a", 64)], false);
     let bytes = [request(command::READ, 0, 1, 0, 512), request(command::DISC, 0, 2, 0, 0)].concat();
     assert_eq!(answers(&talk.say(&bytes).unwrap(), 512).len(), 1);

@@ -1,4 +1,4 @@
-//! How associations end: farewells, silence, resets, lost connections; and how hosts come again.
+//! How associations end: closings, silence, resets, lost connections; and how hosts come again.
 
 use crate::nvme_tcp::host::{Answer, transported};
 use crate::nvme_tcp::testing::{NQN, World, completion, connect, data};

@@ -1,5 +1,5 @@
 //! The whole function, by its registers and memory.
 
-mod rude;
+mod hostile;
 mod shadow;
 mod sound;

@@ -16,7 +16,7 @@ use super::request::{Malformed, Parsed, Parser, Request};
 use super::table;
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::protocol::{Phase, Protocol, ProtocolError, Space};
 use crate::send_queue::SendQueue;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -235,7 +235,7 @@ fn unknown(request: &Request) -> String {
 }
 
 impl Protocol for Session {
-    fn on_bytes(&mut self, bytes: &[u8], _: &mut Dispatcher) -> Result<usize, Rude> {
+    fn on_bytes(&mut self, bytes: &[u8], _: &mut Dispatcher) -> Result<usize, ProtocolError> {
         let mut used = 0;
         self.advance();
         while used < bytes.len() && !self.leaves && !self.is_full() {
@@ -274,7 +274,7 @@ impl Protocol for Session {
         !self.parser.is_between() && !self.is_full()
     }
 
-    fn judge(&mut self, _: &mut Dispatcher) -> Result<(), Rude> {
+    fn judge(&mut self, _: &mut Dispatcher) -> Result<(), ProtocolError> {
         self.advance();
         Ok(())
     }

@@ -109,7 +109,7 @@ fn what_is_malformed_ends_the_connection_after_what_came_before_it() {
 }
 
 #[test]
-fn nothing_behind_a_farewell_is_carried_out() {
+fn nothing_behind_a_closing_is_carried_out() {
     let mut world = World::new(1, MEMORY, 1);
     world.send(0, &[request(&[b"quit"]), request(&[b"set", b"a", b"1"])].concat()).unwrap();
     world.settle();

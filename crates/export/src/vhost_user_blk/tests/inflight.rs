@@ -160,8 +160,8 @@ fn a_chain_by_way_of_another_table_is_found_again() {
         guest.descriptor(table, 0, (table, 16), INDIRECT, 0);
         guest.descriptor(0, 11, (table, bytes), flags, next);
         let (mut dispatcher, _) = kill(&mut guest, &kept);
-        let rude = guest.device.take(&mut dispatcher).unwrap_err();
-        assert!(rude.sentence.contains("broken"), "{}", rude.sentence);
+        let protocol_error = guest.device.take(&mut dispatcher).unwrap_err();
+        assert!(protocol_error.sentence.contains("broken"), "{}", protocol_error.sentence);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The device against a guest in this process, and disks in memory.
 
+mod hostile;
 mod inflight;
 mod messages;
 mod rings;
-mod rude;
 mod sound;
 
 use super::guest::Guest;

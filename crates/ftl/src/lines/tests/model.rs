@@ -24,13 +24,13 @@ struct Naive {
 impl Naive {
     fn new(bad: &[(u32, u32)]) -> Self {
         let line = Line {
-            state: LineState::Free { erased: false },
+            state: LineState::Free { was_reset: false },
             sequence: LineSequence(0),
             stream: Stream(0),
             readers: 0,
             opened_at: Sequence(0),
             data_sectors: 0,
-            erases: 0,
+            resets: 0,
             good_chunks: UNITS,
             headed: false,
         };
@@ -62,14 +62,14 @@ impl Naive {
     fn free(&self) -> Vec<(u32, u64, LineId)> {
         let listed = (0..).map(LineId).zip(&self.lines);
         let mut free: Vec<_> =
-            listed.filter_map(|(id, naive)| Some((naive.line.erases, naive.listed?, id))).collect();
+            listed.filter_map(|(id, naive)| Some((naive.line.resets, naive.listed?, id))).collect();
         free.sort();
         free
     }
 
-    fn erases(&self) -> Vec<u32> {
+    fn resets(&self) -> Vec<u32> {
         let usable = self.lines.iter().filter(|naive| naive.line.state != LineState::Bad);
-        usable.map(|naive| naive.line.erases).collect()
+        usable.map(|naive| naive.line.resets).collect()
     }
 
     fn of_state(&self, wanted: impl Fn(LineState) -> bool) -> Vec<LineId> {
@@ -87,9 +87,9 @@ fn number(prng: &mut Prng, below: u32) -> u32 {
     u32::try_from(prng.below(u64::from(below))).expect("small")
 }
 
-/// Takes a line, erases it if it is not, and opens it; or leaves it half way.
+/// Takes a line, resets it if it is not, and opens it; or leaves it half way.
 fn take(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng) {
-    let (free, most) = (naive.free(), naive.erases().into_iter().max().unwrap_or(0));
+    let (free, most) = (naive.free(), naive.resets().into_iter().max().unwrap_or(0));
     let is_worn = prng.below(2) == 0;
     let worn = free.iter().rfind(|entry| entry.0 < most).filter(|_| is_worn);
     let expected = worn.or(free.first()).map(|&(.., id)| id);
@@ -97,7 +97,7 @@ fn take(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng) {
     assert_eq!(found, expected, "worn: {is_worn}");
     let Some(id) = found else { return };
     naive.at(id).listed = None;
-    if naive.at(id).line.state == (LineState::Free { erased: false }) {
+    if naive.at(id).line.state == (LineState::Free { was_reset: false }) {
         lines.erasing(id);
         naive.at(id).line.state = LineState::Erasing;
         return;
@@ -116,12 +116,12 @@ fn go_on(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng, id: LineId) {
     let NaiveLine { line, listed, .. } = naive.at(id);
     match (line.state, prng.below(6)) {
         (LineState::Erasing, _) => {
-            lines.erased(id);
-            (line.erases, line.sequence, line.data_sectors) = (line.erases + 1, LineSequence(0), 0);
+            lines.was_reset(id);
+            (line.resets, line.sequence, line.data_sectors) = (line.resets + 1, LineSequence(0), 0);
             line.headed = false;
             line.state = LineState::Bad;
             if line.good_chunks > 0 {
-                (line.state, *listed) = (LineState::Free { erased: true }, Some(freed));
+                (line.state, *listed) = (LineState::Free { was_reset: true }, Some(freed));
                 naive.freed = freed;
             }
         }
@@ -163,19 +163,19 @@ fn go_on(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng, id: LineId) {
 fn restore(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng) {
     let listed: Vec<LineId> = naive.free().into_iter().map(|(.., id)| id).collect();
     let Some(id) = draw(prng, &listed) else { return };
-    let erases = number(prng, 20);
+    let resets = number(prng, 20);
     if prng.below(2) == 0 {
-        let erased = prng.below(2) == 0;
-        lines.restore_free(id, erased, erases);
+        let was_reset = prng.below(2) == 0;
+        lines.restore_free(id, was_reset, resets);
         let line = &mut naive.at(id).line;
-        (line.state, line.erases) = (LineState::Free { erased }, erases);
+        (line.state, line.resets) = (LineState::Free { was_reset }, resets);
         return;
     }
     let state = if prng.below(2) == 0 { LineState::Open } else { LineState::Closed };
     let sequence = LineSequence(naive.next + prng.below(5));
     let NaiveLine { line, listed, .. } = naive.at(id);
     // How many of its chunks are good is known already.
-    let found = Line { state, sequence, erases, good_chunks: 99, headed: true, ..*line };
+    let found = Line { state, sequence, resets, good_chunks: 99, headed: true, ..*line };
     lines.restore(id, found);
     (*line, *listed) = (Line { good_chunks: line.good_chunks, ..found }, None);
     naive.next = sequence.0 + 1;
@@ -211,8 +211,8 @@ fn check(lines: &Lines, naive: &Naive) {
     let chunks: u32 = free.iter().map(|&(.., id)| naive.lines[id.index()].line.good_chunks).sum();
     assert_eq!((lines.count(), lines.free_chunks()), (LINES, chunks));
     assert_eq!(lines.next_sequence(), LineSequence(naive.next));
-    assert_eq!(lines.most_erases(), naive.erases().into_iter().max().unwrap_or(0));
-    assert_eq!(lines.least_erases(), naive.erases().into_iter().min().unwrap_or(0));
+    assert_eq!(lines.most_resets(), naive.resets().into_iter().max().unwrap_or(0));
+    assert_eq!(lines.least_resets(), naive.resets().into_iter().min().unwrap_or(0));
     assert_eq!(lines.iter().count(), naive.lines.len());
     for ((id, found), expected) in lines.iter().zip(&naive.lines) {
         assert_eq!(format!("{found:?}"), format!("{:?}", expected.line), "{id:?}");
@@ -230,7 +230,8 @@ fn lines_are_what_a_pass_over_them_says() {
         let mut prng = Prng::new(seed);
         let bad: Vec<(u32, u32)> =
             (0..prng.below(9)).map(|_| (number(&mut prng, LINES), number(&mut prng, UNITS))).collect();
-        let shape = Shape::new(&Geometry::example(UNITS, 1, LINES, 48, 24), &[PuId(0), PuId(1), PuId(2)]);
+        let shape =
+            InstanceGeometry::new(&Geometry::example(UNITS, 1, LINES, 48, 24), &[PuId(0), PuId(1), PuId(2)]);
         let mut lines = Lines::new(&shape, |line, unit| bad.contains(&(line.0, unit.0)));
         let mut naive = Naive::new(&bad);
         check(&lines, &naive);

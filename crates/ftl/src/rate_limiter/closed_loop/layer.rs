@@ -1,8 +1,8 @@
 //! A translation layer of this crate's parts, without media: one open line per stream, GC of one victim at a time.
 
 use crate::{
-    Candidate, Classification, Classifier, ContinuousLimiter, ContinuousLimits, L2p, LastWrites, LineId,
-    Mapped, Place, Shape, Situation, Stream, ValidMap, VictimPolicy,
+    Candidate, Classification, Classifier, ContinuousLimiter, ContinuousLimits, InstanceGeometry, L2p,
+    LastWrites, LineId, Mapped, PhysicalAddress, Situation, Stream, ValidMap, VictimPolicy,
 };
 use ocssd_base::Prng;
 use ocssd_lightnvm::{Geometry, PuId};
@@ -24,7 +24,7 @@ pub(super) struct Setup {
 /// A line being collected, and how far.
 struct Victim {
     line: LineId,
-    next: Place,
+    next: PhysicalAddress,
     moved: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Layer {
     free: Vec<LineId>,
     closed: Vec<LineId>,
     /// Per stream: the line, and its next place; none left at first.
-    open: Vec<Option<(LineId, Place)>>,
+    open: Vec<Option<(LineId, PhysicalAddress)>>,
     victim: Option<Victim>,
     /// Sectors users wrote, and GC.
     pub user: u64,
@@ -62,7 +62,7 @@ pub(super) struct Layer {
 impl Layer {
     pub fn new(setup: Setup) -> Self {
         let line_sectors = u32::try_from(setup.limits.line_sectors).unwrap();
-        let shape = Shape::new(&Geometry::example(1, 1, setup.lines, line_sectors, 1), &[PuId(0)]);
+        let shape = InstanceGeometry::new(&Geometry::example(1, 1, setup.lines, line_sectors, 1), &[PuId(0)]);
         let sectors = shape.places() * setup.logical_percent / 100;
         let classifier = Classifier::new(setup.classification);
         let open = vec![None; usize::try_from(classifier.streams()).unwrap()];
@@ -87,12 +87,12 @@ impl Layer {
         }
     }
 
-    fn start(&self, line: LineId) -> Place {
-        Place(u64::from(line.0) * self.setup.limits.line_sectors)
+    fn start(&self, line: LineId) -> PhysicalAddress {
+        PhysicalAddress(u64::from(line.0) * self.setup.limits.line_sectors)
     }
 
     fn left(&self, stream: Stream) -> u64 {
-        let left = |(line, at): (LineId, Place)| self.start(LineId(line.0 + 1)).0 - at.0;
+        let left = |(line, at): (LineId, PhysicalAddress)| self.start(LineId(line.0 + 1)).0 - at.0;
         self.open[stream.index()].map_or(0, left)
     }
 
@@ -111,7 +111,7 @@ impl Layer {
             self.open_next(stream);
         }
         let (line, place) = self.open[stream.index()].unwrap();
-        self.open[stream.index()] = Some((line, Place(place.0 + 1)));
+        self.open[stream.index()] = Some((line, PhysicalAddress(place.0 + 1)));
         self.valid.set(place);
         self.owners[usize::try_from(place.0).unwrap()] = lba;
         if let Mapped::Media(old) = self.l2p.set(lba, Mapped::Media(place)) {
@@ -159,9 +159,9 @@ impl Layer {
             self.write(self.classifier.gc_stream(from, self.user, written), lba);
             self.gc += 1;
             self.limiter.on_gc_write(1);
-            self.victim = Some(Victim { line, next: Place(place.0 + 1), moved: moved + 1 });
+            self.victim = Some(Victim { line, next: PhysicalAddress(place.0 + 1), moved: moved + 1 });
         } else {
-            assert_eq!(self.valid.count(line), 0, "a line is erased when nothing of it is needed");
+            assert_eq!(self.valid.count(line), 0, "a line is reset when nothing of it is needed");
             self.valid.clear_line(line);
             self.free.insert(0, line);
             self.classifier.on_collected(from, opened_at, self.user);

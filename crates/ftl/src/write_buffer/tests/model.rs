@@ -11,8 +11,8 @@ const UNIT: u32 = 7;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Held {
     Entry(Entry),
-    Copy(Place),
-    Fill,
+    Copy(PhysicalAddress),
+    Padding,
 }
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct NaiveUnit {
     held: Vec<Held>,
     awaited: Vec<Sequence>,
     sectors: u32,
-    place: Place,
+    place: PhysicalAddress,
 }
 
 /// The naive buffer, and what it was asked to draw from.
@@ -38,7 +38,7 @@ struct Naive {
 
 impl Naive {
     fn new(release: Release) -> Self {
-        let (state, place) = (BufferUnitState::Free, Place(0));
+        let (state, place) = (BufferUnitState::Free, PhysicalAddress(0));
         let empty = NaiveUnit { state, stream: Stream(0), held: vec![], awaited: vec![], sectors: 0, place };
         let units = vec![empty; usize_of(COUNT)];
         let free = (0..COUNT).map(BufferUnitId).collect();
@@ -62,17 +62,17 @@ impl Naive {
     }
 
     /// What the buffer tells when it empties a buffer unit: entries, fill among them, with where they were written.
-    fn emptied(&mut self) -> Vec<(Slot, Entry, Place)> {
+    fn emptied(&mut self) -> Vec<(Slot, Entry, PhysicalAddress)> {
         let Some(id) = self.evictable.pop_front() else { return Vec::new() };
         let buffer_unit = self.at(id);
         buffer_unit.state = BufferUnitState::Free;
         let (place, held) = (buffer_unit.place.0, buffer_unit.held.clone());
         self.free.push_back(id);
         let told = (0..).zip(held).filter_map(|(at, held)| {
-            let told = |entry| (Slot(id.0 * UNIT + at), entry, Place(place + u64::from(at)));
+            let told = |entry| (Slot(id.0 * UNIT + at), entry, PhysicalAddress(place + u64::from(at)));
             match held {
                 Held::Entry(entry) => Some(told(entry)),
-                Held::Fill => Some(told(Entry::PAD)),
+                Held::Padding => Some(told(Entry::PAD)),
                 Held::Copy(_) => None,
             }
         });
@@ -90,9 +90,9 @@ impl Naive {
     }
 
     /// A place nobody had before.
-    fn new_place(&mut self) -> Place {
+    fn new_place(&mut self) -> PhysicalAddress {
         self.places += 100;
-        Place(self.places)
+        PhysicalAddress(self.places)
     }
 }
 
@@ -114,7 +114,7 @@ fn take(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng) {
     let found = write_buffer.take(stream, |slot, &entry, place| told.push((slot, entry, place)));
     assert_eq!((told, found), (expected, naive.free.pop_front()));
     let Some(id) = found else { return };
-    let (state, place) = (BufferUnitState::Filling, Place(0));
+    let (state, place) = (BufferUnitState::Filling, PhysicalAddress(0));
     *naive.at(id) = NaiveUnit { state, stream, held: vec![], awaited: vec![], sectors: 0, place };
     if naive.release == Release::InOrder {
         naive.taken.push_back(id);
@@ -128,7 +128,7 @@ fn fill(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng, id: 
     }
     let slot = if prng.below(3) == 0 {
         let (origin, count) = (naive.new_place(), 1 + number(prng, UNIT - filled));
-        let copies = (0..u64::from(count)).map(|at| Held::Copy(Place(origin.0 + at)));
+        let copies = (0..u64::from(count)).map(|at| Held::Copy(PhysicalAddress(origin.0 + at)));
         naive.at(id).held.extend(copies);
         write_buffer.push_copies(id, origin, count)
     } else {
@@ -142,7 +142,7 @@ fn fill(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng, id: 
             previous,
             previous_sequence: Sequence(sequence.0 / 3),
             from_gc: prng.below(2) == 0,
-            is_sealed: prng.below(2) == 0,
+            is_tag_encoded: prng.below(2) == 0,
             is_newest: prng.below(2) == 0,
         };
         let is_awaited = prng.below(2) == 0;
@@ -162,7 +162,7 @@ fn change(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng, id
     let (slot, place) = (Slot(id.0 * UNIT + at), buffer_unit.place);
     match buffer_unit.held.get_mut(usize_of(at)) {
         Some(held @ Held::Copy(_)) if !is_durable => {
-            *held = Held::Fill;
+            *held = Held::Padding;
             write_buffer.drop_copy(slot);
         }
         Some(Held::Entry(entry)) if entry.is_newest && prng.below(2) == 0 => {
@@ -170,7 +170,7 @@ fn change(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng, id
             write_buffer.supersede(slot);
         }
         Some(Held::Entry(entry)) if is_durable => {
-            let expected = (Some(Place(place.0 + u64::from(at))), entry.tag.sequence);
+            let expected = (Some(PhysicalAddress(place.0 + u64::from(at))), entry.tag.sequence);
             assert_eq!(write_buffer.take_durable(slot), expected);
         }
         Some(Held::Entry(entry)) if prng.below(2) == 0 => {
@@ -195,14 +195,14 @@ fn is_waiting(state: BufferUnitState) -> bool {
     matches!(state, BufferUnitState::Filling | BufferUnitState::Ready | BufferUnitState::Programming)
 }
 
-/// Lines are reset: the copies of what lay there are fill, in buffer units that wait.
+/// Lines are reset: the copies of what lay there are padding, in buffer units that wait.
 fn drop_copies(write_buffer: &mut WriteBuffer, naive: &mut Naive, prng: &mut Prng) {
     let from = prng.below(naive.places + 1);
     let (places, mut gone) = (from..from + 200, 0);
     for buffer_unit in naive.units.iter_mut().filter(|buffer_unit| is_waiting(buffer_unit.state)) {
         let of = |held: &&mut Held| matches!(held, Held::Copy(place) if places.contains(&place.0));
         for held in buffer_unit.held.iter_mut().filter(of) {
-            (*held, gone) = (Held::Fill, gone + 1);
+            (*held, gone) = (Held::Padding, gone + 1);
         }
     }
     assert_eq!(write_buffer.drop_copies_of(places), gone);
@@ -299,14 +299,14 @@ fn check_buffer_unit(write_buffer: &WriteBuffer, id: BufferUnitId, naive: &Naive
     let (mut copies, mut entries, mut live) = (0, Vec::new(), Vec::new());
     for (at, held) in (0..).zip(&naive.held) {
         let slot = Slot(first + at);
-        let place = Place(naive.place.0 + u64::from(at));
+        let place = PhysicalAddress(naive.place.0 + u64::from(at));
         assert_eq!(write_buffer.unit_of(slot), id);
         assert_eq!(write_buffer.is_copy(slot), matches!(held, Held::Copy(_)));
         assert_eq!(write_buffer.durable_place(slot), is_durable.then_some(place));
         assert_eq!(write_buffer.slot_at(place).filter(|_| is_durable), is_durable.then_some(slot));
         match held {
             Held::Copy(_) => copies |= 1 << at,
-            Held::Fill => entries.push((at, Entry::PAD)),
+            Held::Padding => entries.push((at, Entry::PAD)),
             Held::Entry(entry) => {
                 assert_eq!(write_buffer.entry(slot), entry);
                 entries.push((at, *entry));
@@ -326,7 +326,9 @@ fn check_copies(write_buffer: &WriteBuffer, id: BufferUnitId, naive: &NaiveUnit)
     for (slot, origin, count) in write_buffer.copy_runs(id) {
         assert_ne!(end, Some((slot.0, origin.0)), "one run came in two");
         end = Some((slot.0 + count, origin.0 + u64::from(count)));
-        copies.extend((0..count).map(|at| (slot.0 - id.0 * UNIT + at, Place(origin.0 + u64::from(at)))));
+        copies.extend(
+            (0..count).map(|at| (slot.0 - id.0 * UNIT + at, PhysicalAddress(origin.0 + u64::from(at)))),
+        );
     }
     let expected = (0..).zip(&naive.held).filter_map(|(at, held)| match held {
         Held::Copy(place) => Some((at, *place)),
@@ -373,7 +375,7 @@ fn check(write_buffer: &WriteBuffer, naive: &Naive) {
         write_buffer.count_newest(),
         in_use.flat_map(|buffer_unit| &buffer_unit.held).filter(is_newest).count()
     );
-    for nobodys in [Place(naive.places + 99), Place(naive.places + 100)] {
+    for nobodys in [PhysicalAddress(naive.places + 99), PhysicalAddress(naive.places + 100)] {
         assert_eq!(write_buffer.slot_at(nobodys), None);
         assert!(!write_buffer.has_copy_of(nobodys));
     }

@@ -46,8 +46,8 @@ pub enum Need {
     Request,
     /// The unit of which garbage collection moves records.
     Copy,
-    /// The frame that gets another place.
-    Frame,
+    /// The buffer unit that gets another place.
+    BufferUnit,
 }
 
 /// A page in memory.
@@ -488,6 +488,6 @@ const fn need_index(need: Need) -> usize {
     match need {
         Need::Request => 0,
         Need::Copy => 1,
-        Need::Frame => 2,
+        Need::BufferUnit => 2,
     }
 }

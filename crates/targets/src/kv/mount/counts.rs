@@ -7,12 +7,12 @@ use crate::kv::index::{Found, Index, Location};
 use crate::kv::long_values::{LongValues, ValuePiece};
 use crate::kv::sizes::Sizes;
 use crate::kv::state::record_bytes;
-use ocssd_ftl::{Place, Shape};
+use ocssd_ftl::{InstanceGeometry, PhysicalAddress};
 use std::collections::BTreeSet;
 
 /// The counts.
 pub struct Counts {
-    shape: Shape,
+    shape: InstanceGeometry,
     sizes: Sizes,
     /// Bytes of records that are needed, by chunk.
     pub live: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct Counts {
 
 impl Counts {
     /// Of nothing.
-    pub fn new(shape: &Shape, sizes: &Sizes) -> Self {
+    pub fn new(shape: &InstanceGeometry, sizes: &Sizes) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         let live = vec![0; chunks];
         Self { shape: shape.clone(), sizes: *sizes, live, user: 0, kept: 0, unheld: BTreeSet::new() }
@@ -58,7 +58,7 @@ impl Counts {
     }
 
     fn at(&mut self, at: u64) -> &mut u64 {
-        let (chunk, _) = self.shape.chunk_of(Place(at / u64::from(self.sizes.sector_bytes)));
+        let (chunk, _) = self.shape.chunk_of(PhysicalAddress(at / u64::from(self.sizes.sector_bytes)));
         &mut self.live[chunk.index()]
     }
 

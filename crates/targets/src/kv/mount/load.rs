@@ -19,7 +19,7 @@ use crate::mount_error::MountError;
 use crate::recovery::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
-use ocssd_ftl::{ChunkIndex, InstanceId, Place, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, PhysicalAddress};
 use ocssd_lightnvm::{Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ pub struct Recovered {
 /// What mount knows of the drive.
 pub struct Known<'a> {
     pub geometry: &'a Geometry,
-    pub shape: &'a Shape,
+    pub shape: &'a InstanceGeometry,
     pub survey: &'a Survey,
     pub options: &'a Options,
 }
@@ -336,7 +336,7 @@ fn read_pages(
         let places: Vec<PagePlace> =
             missing.range((sectors, 0)..=(sectors, u64::MAX)).map(|(_, &place)| place).collect();
         let first = |place: &PagePlace| {
-            let (chunk, first) = shape.chunk_of(Place(place.at / sector));
+            let (chunk, first) = shape.chunk_of(PhysicalAddress(place.at / sector));
             Ppa::new(shape.chunk_id(chunk), first)
         };
         let firsts: Vec<Ppa> = places.iter().map(first).collect();

@@ -12,11 +12,11 @@ mod counts;
 mod load;
 mod survey;
 
+use super::buffer_units::BufferUnits;
 use super::canary::Canary;
 use super::checkpoint::CheckpointState;
 use super::collect::Collector;
 use super::flight::Purpose;
-use super::frames::Frames;
 use super::index::Index;
 use super::index_pages::{IndexPages, page_record_bytes};
 use super::long_values::LongValues;
@@ -38,7 +38,9 @@ use crate::plane_reads::PlaneRule;
 use crate::recovery::media::Media;
 use load::{Known, Pages, Recovered, load};
 use ocssd_base::Prng;
-use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
+use ocssd_ftl::{
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, UnitIndex,
+};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
 use std::collections::{BTreeMap, VecDeque};
 use survey::{FoundChunk, Survey};
@@ -75,7 +77,7 @@ impl Kv {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         // Before anything is written.
         Sizes::new(&geometry, &shape, options, shape.chunks(), None).map_err(MountError::DoesNotFit)?;
         let mut media = Media::new(device);
@@ -111,16 +113,16 @@ impl Kv {
     }
 }
 
-fn points(shape: &Shape, sizes: &Sizes) -> Points {
+fn points(shape: &InstanceGeometry, sizes: &Sizes) -> Points {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     let config = |width, depth| AppendConfig {
         chunk_sectors: sizes.chunk,
         mw_cunits: sizes.mw_cunits,
         width,
-        // Frames bound what is in flight.
+        // Buffer units bound what is in flight.
         depth,
     };
-    let stream = || AppendPoint::new(config(sizes.width, sizes.frames + sizes.gc_frames), &all);
+    let stream = || AppendPoint::new(config(sizes.width, sizes.buffer_units + sizes.gc_buffer_units), &all);
     Points {
         streams: [stream(), stream(), stream(), stream()],
         checkpoint: AppendPoint::new(config(sizes.checkpoint_width, 2), &all),
@@ -131,7 +133,7 @@ fn points(shape: &Shape, sizes: &Sizes) -> Points {
 /// reset.
 fn adopt(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &mut Survey,
     points: &mut Points,
     streams: usize,
@@ -153,7 +155,13 @@ fn adopt(
 }
 
 /// What each chunk is used for.
-fn space(shape: &Shape, sizes: &Sizes, survey: &Survey, pages: &Pages, found: Option<&Recovered>) -> Space {
+fn space(
+    shape: &InstanceGeometry,
+    sizes: &Sizes,
+    survey: &Survey,
+    pages: &Pages,
+    found: Option<&Recovered>,
+) -> Space {
     let needed = found.map_or_else(Needed::default, |found| found.needed);
     let live = |chunk: ChunkIndex| found.map_or(0, |found| found.counts.live[chunk.index()]);
     let is_needed = |chunk: ChunkIndex, role: Option<Role>| match role {
@@ -208,7 +216,7 @@ struct Mounting {
 fn wear_of(
     device: &dyn BlockingDevice,
     sizes: &Sizes,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     found: Option<&Recovered>,
 ) -> ChunkWear<()> {
     let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
@@ -245,7 +253,7 @@ fn assemble(
     let mut target = Kv {
         options: options.clone(),
         instance,
-        frames: Frames::new(&sizes, ready, buffers),
+        buffer_units: BufferUnits::new(&sizes, ready, buffers),
         reads: Reads::new(&sizes, buffers),
         pages: IndexPages::new(&sizes, of_pages, buffers),
         collector: Collector::new(&sizes, options.seed, buffers),
@@ -311,7 +319,11 @@ fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<
     if let Changes::DriveFailed(status) = target.changes {
         return Err(MountError::Drive { what: "a write of a checkpoint", status });
     }
-    assert_eq!(target.frames.first_of_filling(super::frames::Stream::Small), 0, "a mount stores nothing");
+    assert_eq!(
+        target.buffer_units.first_of_filling(super::buffer_units::Stream::Small),
+        0,
+        "a mount stores nothing"
+    );
     target.is_mounting = false;
     target.work_due = true;
     Ok(())

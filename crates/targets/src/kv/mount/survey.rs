@@ -9,7 +9,7 @@ use crate::kv::space::Role;
 use crate::mount_error::MountError;
 use crate::recovery::media::{Media, Padding};
 use ocssd_ftl::checkpoint::{CheckpointPage, CheckpointPageError};
-use ocssd_ftl::{ChunkIndex, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
 
 /// A chunk as it was found.
@@ -27,7 +27,7 @@ pub struct FoundChunk {
 /// All chunks.
 pub struct Survey(pub Vec<FoundChunk>);
 
-fn found(media: &Media<'_>, shape: &Shape, chunk: ChunkIndex) -> FoundChunk {
+fn found(media: &Media<'_>, shape: &InstanceGeometry, chunk: ChunkIndex) -> FoundChunk {
     let descriptor = media.device.chunk(shape.chunk_id(chunk));
     let written = descriptor.write_pointer.unwrap_or(0);
     FoundChunk { state: descriptor.state, written, role: None, newest: UnitNumber(0) }
@@ -53,7 +53,7 @@ fn said(bytes: Option<&[u8]>) -> Said {
 
 impl Survey {
     /// What the drive reports.
-    pub fn new(media: &Media<'_>, shape: &Shape) -> Self {
+    pub fn new(media: &Media<'_>, shape: &InstanceGeometry) -> Self {
         Self((0..shape.chunks()).map(|chunk| found(media, shape, ChunkIndex(chunk))).collect())
     }
 
@@ -71,7 +71,7 @@ impl Survey {
         u32::try_from(good).expect("fewer chunks than 2^32")
     }
 
-    fn look_again(&mut self, media: &Media<'_>, shape: &Shape, chunk: ChunkIndex) {
+    fn look_again(&mut self, media: &Media<'_>, shape: &InstanceGeometry, chunk: ChunkIndex) {
         let FoundChunk { role, newest, .. } = self.0[chunk.index()];
         self.0[chunk.index()] = FoundChunk { role, newest, ..found(media, shape, chunk) };
     }
@@ -80,7 +80,7 @@ impl Survey {
     fn pad(
         &mut self,
         media: &mut Media<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         open: &[ChunkIndex],
         until: impl Copy + Fn(u32) -> u32,
     ) -> Result<(), MountError> {
@@ -121,7 +121,11 @@ impl Survey {
     }
 
     /// Pads open chunks until all that was written before can be read, and to a border of write units.
-    pub fn make_readable(&mut self, media: &mut Media<'_>, shape: &Shape) -> Result<(), MountError> {
+    pub fn make_readable(
+        &mut self,
+        media: &mut Media<'_>,
+        shape: &InstanceGeometry,
+    ) -> Result<(), MountError> {
         let Geometry { ws_opt, mw_cunits, sectors_per_chunk, .. } = *media.device.geometry();
         let open = self.open();
         let until = |from: u32| (from + mw_cunits).next_multiple_of(ws_opt).min(sectors_per_chunk);
@@ -132,7 +136,7 @@ impl Survey {
     pub fn close(
         &mut self,
         media: &mut Media<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         open: &[ChunkIndex],
     ) -> Result<(), MountError> {
         let end = media.device.geometry().sectors_per_chunk;
@@ -152,7 +156,7 @@ impl Survey {
     }
 
     /// Finds out what each chunk is for, and the newest unit in it.
-    pub fn identify(&mut self, media: &mut Media<'_>, shape: &Shape) -> Result<(), MountError> {
+    pub fn identify(&mut self, media: &mut Media<'_>, shape: &InstanceGeometry) -> Result<(), MountError> {
         let geometry = media.device.geometry().clone();
         let units = geometry.sectors_per_chunk / geometry.ws_opt;
         for is_from_end in [false, true] {
@@ -195,7 +199,7 @@ impl Survey {
     pub fn unit_places(
         &self,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         wanted: impl Fn(&FoundChunk) -> bool,
     ) -> Vec<(ChunkIndex, Ppa)> {
         let of_role = self.iter().filter(|&(_, found)| wanted(found)).map(|(chunk, _)| chunk);

@@ -32,12 +32,14 @@ use crate::recovery::media::Media;
 use crate::recovery::survey::Survey;
 use load::{Recovered, load};
 use ocssd_base::Prng;
-use ocssd_ftl::{AppendConfig, ChunkIndex, ChunkPool, ChunkUse, InstanceId, SectorTag, Shape, TAG_BYTES};
+use ocssd_ftl::{
+    AppendConfig, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, SectorTag, TAG_BYTES,
+};
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Units of fill on their way at once (chosen: as many as a drive has units).
-const FILLS: usize = 32;
+/// Units of padding on their way at once (chosen: as many as a drive has units).
+const PADDINGS_MAX: usize = 32;
 
 /// What a mount did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub struct MountReport {
     pub dropped: usize,
     /// Sectors read in all.
     pub sectors_read: u64,
-    /// Sectors of fill written, so that what was written last can be read.
+    /// Sectors of padding written, so that what was written last can be read.
     pub sectors_padded: u64,
     /// Chunks that are offline.
     pub bad_chunks: u32,
@@ -75,7 +77,7 @@ impl LightLsm {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         let fits =
             |good, kept| Sizes::new(&geometry, &shape, options, good, kept).map_err(MountError::DoesNotFit);
         let mut media = Media::new(device);
@@ -131,7 +133,7 @@ impl LightLsm {
 /// Finds chunks of pages, and makes all of them readable.
 fn find_pages(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &mut Survey,
     options: &Options,
 ) -> Result<(), MountError> {
@@ -151,7 +153,7 @@ fn find_pages(
 /// What a mount has found out.
 struct Mounting {
     geometry: Geometry,
-    shape: Shape,
+    shape: InstanceGeometry,
     groups: Vec<u32>,
     sizes: Sizes,
     survey: Survey,
@@ -233,7 +235,7 @@ fn assemble(
         syncing: BTreeSet::new(),
         awaited: VecDeque::new(),
         leaving: Vec::new(),
-        fills: (0..FILLS).map(|_| fill(sizes.unit, buffers)).collect(),
+        paddings: (0..PADDINGS_MAX).map(|_| fill(sizes.unit, buffers)).collect(),
         shutdown: None,
         is_shut_down: false,
         changes: Changes::Taken,
@@ -249,7 +251,7 @@ fn assemble(
     }
 }
 
-/// A unit of fill.
+/// A unit of padding.
 fn fill(unit: u32, buffers: &mut Buffers) -> BufId {
     let buffer = buffers.take(unit);
     for sector in 0..unit {

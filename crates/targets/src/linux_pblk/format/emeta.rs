@@ -1,7 +1,7 @@
 //! End metadata: what a full line holds, so that a mount need not read all of it. Written when the next line is open.
 
 use super::error::FormatError;
-use super::header::{Header, line_at, line_bytes, long, seal, unseal};
+use super::header::{Header, check_crc, line_at, line_bytes, long, put_crc};
 use super::layout::{EMETA_STRUCTURE_BYTES, LineLayout, LineOffset};
 use super::oob::ADDR_EMPTY;
 use super::parts::LineParts;
@@ -86,7 +86,7 @@ impl Emeta {
         for (place, count) in out[lists].chunks_exact_mut(4).zip(counts) {
             place.copy_from_slice(&count.unwrap_or(u32::MAX).to_le_bytes());
         }
-        seal(out);
+        put_crc(out);
     }
 
     /// Reads all but the lists from the bytes of its sectors.
@@ -94,7 +94,7 @@ impl Emeta {
     /// # Errors
     /// As [`FormatError`] says; the checksum, which covers the lists, is looked at first, as in Linux.
     pub fn decode(layout: &LineLayout, bytes: &[u8]) -> Result<Self, FormatError> {
-        let (bytes, header) = unseal(bytes, layout.emeta_bytes())?;
+        let (bytes, header) = check_crc(bytes, layout.emeta_bytes())?;
         let at = counters_at(layout);
         let counters = if header.version_minor < EMETA_VERSION_MINOR {
             WaCounters::default()

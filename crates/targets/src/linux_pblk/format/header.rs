@@ -69,7 +69,7 @@ impl Header {
 }
 
 /// Sets the checksum of all behind the header, which everything else must be written before.
-pub fn seal(out: &mut [u8]) {
+pub fn put_crc(out: &mut [u8]) {
     assert!(out.len() > COVERED, "{} bytes have nothing to be covered", out.len());
     let sum = crc::of(&out[COVERED..]);
     out[HEADER_BYTES..COVERED].copy_from_slice(&sum.to_le_bytes());
@@ -79,7 +79,7 @@ pub fn seal(out: &mut [u8]) {
 ///
 /// # Errors
 /// As [`FormatError`] says; the checksum is looked at first, as in Linux.
-pub fn unseal(bytes: &[u8], expected: usize) -> Result<(&[u8], Header), FormatError> {
+pub fn check_crc(bytes: &[u8], expected: usize) -> Result<(&[u8], Header), FormatError> {
     let short = FormatError::Short { expected, found: bytes.len() };
     let bytes = bytes.get(..expected).ok_or(short)?;
     let (expected, found) = (crc::of(&bytes[COVERED..]), word(bytes, HEADER_BYTES));

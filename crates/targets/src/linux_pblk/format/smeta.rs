@@ -1,7 +1,7 @@
 //! Start metadata: whose line it is, and which number in time. Written when a line is opened, before its data.
 
 use super::error::FormatError;
-use super::header::{Header, line_at, line_bytes, long, seal, unseal, word};
+use super::header::{Header, check_crc, line_at, line_bytes, long, put_crc, word};
 use super::layout::LineLayout;
 
 /// Where the bitmap of units begins: behind `struct line_smeta` with its alignment.
@@ -40,7 +40,7 @@ impl Smeta {
         // Linux takes the bitmap's length in bytes for its length in bits; nothing reads it.
         let bits = layout.unit_bitmap_bytes();
         out[LUN_BITMAP..LUN_BITMAP + bits / 8].fill(0xFF);
-        seal(out);
+        put_crc(out);
     }
 
     /// Reads it from all bytes of its sectors.
@@ -48,7 +48,7 @@ impl Smeta {
     /// # Errors
     /// As [`FormatError`] says; the checksum is looked at first, as in Linux.
     pub fn decode(layout: &LineLayout, bytes: &[u8]) -> Result<Self, FormatError> {
-        let (bytes, header) = unseal(bytes, layout.smeta_bytes())?;
+        let (bytes, header) = check_crc(bytes, layout.smeta_bytes())?;
         let prev_id = line_at(bytes, 36);
         Ok(Self { header, prev_id, seq_nr: long(bytes, 40), window_wr_lun: word(bytes, 48) })
     }

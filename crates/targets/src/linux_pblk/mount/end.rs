@@ -13,7 +13,7 @@ use super::media::{Media, Run};
 use super::survey::{FoundLine, Survey};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
-use ocssd_ftl::{LineId, Shape, UnitIndex, ValidMap};
+use ocssd_ftl::{InstanceGeometry, LineId, UnitIndex, ValidMap};
 use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// What a line still needs after it was padded.
@@ -29,7 +29,7 @@ pub enum Ending {
 
 /// What ending lines needs to know.
 pub struct Ender<'a> {
-    pub shape: &'a Shape,
+    pub shape: &'a InstanceGeometry,
     pub layout: &'a LineLayout,
     pub mw_cunits: u32,
 }
@@ -72,7 +72,7 @@ impl Ender<'_> {
     }
 
     /// Fills open chunks of lines that are nobody's, because an open chunk cannot be reset on every drive.
-    pub fn fill_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
+    pub fn pad_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
         let ours = survey.ours();
         for line in (0..self.shape.lines()).map(LineId).filter(|line| !ours[line.index()]) {
             let is_open = |unit: &UnitIndex| survey.chunk(line, *unit).state == ChunkState::Open;

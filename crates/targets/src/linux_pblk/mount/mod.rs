@@ -23,7 +23,8 @@ use end::{Contents, Ender, Ending};
 use media::Media;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::{
-    L2p, Line, LineId, LineSequence, LineState, Lines, Sequence, Shape, Stream, UnitIndex, ValidMap,
+    InstanceGeometry, L2p, Line, LineId, LineSequence, LineState, Lines, Sequence, Stream, UnitIndex,
+    ValidMap,
 };
 use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 use recover::Recovery;
@@ -81,7 +82,7 @@ impl LinuxPblk {
         let geometry = device.geometry().clone();
         let layout = LineLayout::new(&geometry, units).map_err(MountError::DoesNotFit)?;
         let packed = is_packed(usize_of(geometry.oob_bytes), &layout).map_err(MountError::DoesNotFit)?;
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         let mut survey = Survey::of(device, &shape, &layout);
         let percent = options.over_provisioning_percent;
         let blocks =
@@ -173,7 +174,7 @@ impl Loaded {
         loaded.report.is_fresh = is_fresh;
         loaded.load(ender, media, survey, options)?;
         if !options.read_only {
-            ender.fill_leftovers(media, survey)?;
+            ender.pad_leftovers(media, survey)?;
             // Also if nothing was written: what is read now must not be gone after the next cut, and nobody flushed it for sure.
             // If the drive cannot, the first barrier says so.
             let _: bool = media.flush()?;
@@ -181,7 +182,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    fn new(shape: &Shape, l2p: L2p, survey: &Survey, mut drawn: Prng) -> Self {
+    fn new(shape: &InstanceGeometry, l2p: L2p, survey: &Survey, mut drawn: Prng) -> Self {
         let mut name = [0; 16];
         name.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&drawn.next_u64().to_le_bytes()));
         Self {
@@ -273,7 +274,7 @@ fn is_packed(oob_bytes: usize, layout: &LineLayout) -> Result<bool, String> {
 }
 
 /// The lines as parts of the FTL know them. Linux counts lines from 0, the FTL from 1.
-fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout, open: Option<LineId>) -> Lines {
+fn lines(survey: &Survey, shape: &InstanceGeometry, layout: &LineLayout, open: Option<LineId>) -> Lines {
     // Of a line that is not used no chunk is.
     let is_bad = |line: LineId, unit| {
         survey.parts[line.index()].is_none() || survey.chunk(line, unit).state == ChunkState::Offline
@@ -281,8 +282,8 @@ fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout, open: Option<LineI
     let mut lines = Lines::new(shape, is_bad);
     for line in (0..shape.lines()).map(LineId).filter(|line| survey.parts[line.index()].is_some()) {
         let mut good = (0..shape.units()).map(UnitIndex).filter(|&unit| !is_bad(line, unit));
-        let is_erased = good.all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
-        lines.restore_free(line, is_erased, 0);
+        let is_reset = good.all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
+        lines.restore_free(line, is_reset, 0);
     }
     for found in &survey.lines {
         let parts = survey.parts[found.line.index()].as_ref().expect("a line that was found is used");
@@ -295,7 +296,7 @@ fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout, open: Option<LineI
             readers: 0,
             opened_at: Sequence(0),
             data_sectors: u64::from(parts.data_sectors),
-            erases: 0,
+            resets: 0,
             good_chunks: parts.good_chunks,
             headed: true,
         };

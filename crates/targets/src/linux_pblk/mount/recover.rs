@@ -9,7 +9,7 @@ use super::media::{Media, ReadUnit};
 use super::survey::{FoundLine, Survey};
 use super::{MountError, MountReport};
 use ocssd_base::usize_of;
-use ocssd_ftl::{L2p, LineId, Mapped, Place, Shape, ValidMap};
+use ocssd_ftl::{InstanceGeometry, L2p, LineId, Mapped, PhysicalAddress, ValidMap};
 use ocssd_lightnvm::Ppa;
 
 /// Sectors no drive comes to in its life; larger counts are damage that the checksum did not find, and could not be added to.
@@ -17,7 +17,7 @@ const COUNT_MAX: u64 = 1 << 62;
 
 /// What is known of an instance so far.
 pub struct Recovery<'a> {
-    pub shape: &'a Shape,
+    pub shape: &'a InstanceGeometry,
     pub layout: &'a LineLayout,
     pub survey: &'a Survey,
     /// The last sector of a unit holds what lies beside the others.
@@ -52,10 +52,10 @@ impl Recovery<'_> {
     }
 
     /// The address of a sector of a line.
-    fn place(&self, line: LineId, offset: LineOffset) -> Place {
+    fn place(&self, line: LineId, offset: LineOffset) -> PhysicalAddress {
         let (position, sector) = self.layout.split(offset);
         let start = self.shape.chunk_start(line, self.layout.unit_at(position));
-        Place(start.0 + u64::from(sector))
+        PhysicalAddress(start.0 + u64::from(sector))
     }
 
     /// Reads the end metadata; false if they are not there, or damaged.
@@ -140,7 +140,7 @@ impl Recovery<'_> {
     }
 
     /// The newest version of a block so far is at `place`.
-    fn map(&mut self, lba: u64, place: Place) {
+    fn map(&mut self, lba: u64, place: PhysicalAddress) {
         if lba >= self.l2p.sectors() {
             self.report.beyond += 1;
             return;

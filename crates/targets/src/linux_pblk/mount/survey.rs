@@ -5,7 +5,7 @@ use super::super::size::GoodChunks;
 use super::MountError;
 use super::media::Media;
 use ocssd_base::usize_of;
-use ocssd_ftl::{LineId, Shape, UnitIndex};
+use ocssd_ftl::{InstanceGeometry, LineId, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Ppa};
 
 /// A chunk as the drive reports it.
@@ -19,7 +19,7 @@ pub struct FoundChunk {
 impl FoundChunk {
     fn of(
         device: &dyn BlockingDevice,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         layout: &LineLayout,
         line: LineId,
         unit: UnitIndex,
@@ -64,7 +64,7 @@ pub struct Survey {
 
 impl Survey {
     /// What the drive reports, with no line looked into.
-    pub fn of(device: &dyn BlockingDevice, shape: &Shape, layout: &LineLayout) -> Self {
+    pub fn of(device: &dyn BlockingDevice, shape: &InstanceGeometry, layout: &LineLayout) -> Self {
         let mut chunks = Vec::with_capacity(usize_of(shape.lines()) * usize_of(shape.units()));
         for line in (0..shape.lines()).map(LineId) {
             for unit in (0..shape.units()).map(UnitIndex) {
@@ -101,7 +101,7 @@ impl Survey {
     pub fn look_again(
         &mut self,
         device: &dyn BlockingDevice,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         layout: &LineLayout,
         line: LineId,
     ) {
@@ -128,7 +128,7 @@ impl Survey {
     pub fn read_smeta(
         &mut self,
         media: &mut Media<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         layout: &LineLayout,
     ) -> Result<(), MountError> {
         let started: Vec<(LineId, UnitIndex)> = self.all_started(layout).collect();

@@ -16,7 +16,7 @@ use super::space::{Live, Role, Space};
 use super::state::{Changes, Ending, Ox};
 use super::stats::OxStats;
 use super::store::Store;
-use super::write_buffer::{FrameId, FrameOf, WriteBuffer};
+use super::write_buffer::{BufferUnitId, BufferUnitOf, WriteBuffer};
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, Kept, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
@@ -29,7 +29,9 @@ use crate::recovery::survey::{FoundChunk, Holds, Survey};
 use load::{Recovered, load};
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_ftl::log::TransactionId;
-use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
+use ocssd_ftl::{
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, UnitIndex,
+};
 use ocssd_lightnvm::{BlockingDevice, BufId, ChunkState, Command, Geometry, PuId};
 use std::collections::VecDeque;
 use std::fmt;
@@ -110,7 +112,7 @@ impl<S: Store> Ox<S> {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         let groups = groups(&geometry, units);
         let group_count = groups.iter().max().map_or(0, |&last| last + 1);
         // Before anything is written.
@@ -176,7 +178,7 @@ impl<S: Store> Ox<S> {
 /// The sizes of the instance that was found, or of a new one.
 fn sizes_of<S: Store>(
     geometry: &Geometry,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     options: &Options,
     (good, groups): (u32, u32),
     found: Option<&Recovered<S>>,
@@ -206,10 +208,10 @@ fn lost_log<S: Store>(options: &Options) -> Option<LostLog> {
 /// Where data go.
 fn data_points(
     geometry: &Geometry,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     (sizes, map_width): (&JournalSizes, u32),
     groups: &[u32],
-) -> Vec<AppendPoint<FrameId>> {
+) -> Vec<AppendPoint<BufferUnitId>> {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     // The next group comes first, so that neighbours in a stripe share no channel.
     let mut stripe = all.clone();
@@ -237,15 +239,15 @@ fn data_points(
 /// reset.
 fn adopt(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &mut Survey,
-    (data, pages): (&mut [AppendPoint<FrameId>], &mut PagePoints),
+    (data, pages): (&mut [AppendPoint<BufferUnitId>], &mut PagePoints),
     has_map_pages: bool,
 ) -> Result<(), MountError> {
     let (mut left, of_map) = (Vec::new(), data.len() - usize::from(has_map_pages));
     for (chunk, found) in survey.iter().filter(|(_, found)| found.is_open()) {
         let (_, unit) = shape.split_chunk(chunk);
-        let adopt = |points: &mut [AppendPoint<FrameId>]| {
+        let adopt = |points: &mut [AppendPoint<BufferUnitId>]| {
             points.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
         };
         let is_adopted = match found.holds {
@@ -265,11 +267,11 @@ fn adopt(
 /// What a mount has found out and made.
 struct Mounting {
     geometry: Geometry,
-    shape: Shape,
+    shape: InstanceGeometry,
     groups: Vec<u32>,
     sizes: Sizes,
     journal_sizes: JournalSizes,
-    data_points: Vec<AppendPoint<FrameId>>,
+    data_points: Vec<AppendPoint<BufferUnitId>>,
     page_points: PagePoints,
     survey: Survey,
     pages: Pages,
@@ -296,8 +298,8 @@ fn assemble<S: Store>(
     let journal = Journal::new(&journal_sizes, page_points, &new, buffers);
     let store = S::new(map, &geometry, &sizes, options, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let mut take = |of: FrameOf, sectors: u32| -> BufId {
-        let is_whole = S::WHOLE || of == FrameOf::Map;
+    let mut take = |of: BufferUnitOf, sectors: u32| -> BufId {
+        let is_whole = S::WHOLE || of == BufferUnitOf::Map;
         if is_whole { buffers.take_whole(sectors) } else { buffers.take(sectors) }
     };
     Ox {
@@ -305,9 +307,9 @@ fn assemble<S: Store>(
         sector_bytes: geometry.sector_bytes,
         buffer: WriteBuffer::new(&sizes, group_count, &mut take),
         collector: Collector::new(sizes.unit, &space.shape, group_count, options, &mut |sectors| {
-            take(FrameOf::Data, sectors)
+            take(BufferUnitOf::Data, sectors)
         }),
-        group_commit: GroupCommit::new(sizes.page * options.log_copies, sizes.frames),
+        group_commit: GroupCommit::new(sizes.page * options.log_copies, sizes.buffer_units),
         journal,
         flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
@@ -334,7 +336,7 @@ fn assemble<S: Store>(
 
 /// What each chunk is used for.
 fn space<S: Store>(
-    shape: &Shape,
+    shape: &InstanceGeometry,
     groups: &[u32],
     sizes: &Sizes,
     map: &S::Map,

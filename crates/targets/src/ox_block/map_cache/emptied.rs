@@ -1,7 +1,7 @@
 //! Chunks of pages are given back: the one with the fewest is left by all of them.
 //!
 //! A page that is not in memory is read, and each is written to a place of its own, as those are that leave memory: a chunk's pages
-//! become true elsewhere one frame at a time. Deliberately not here: when a chunk is reset (`ox::space`).
+//! become true elsewhere one buffer unit at a time. Deliberately not here: when a chunk is reset (`ox::space`).
 
 use super::super::store::OxBlock;
 use super::pages::PageNumber;
@@ -74,7 +74,7 @@ impl OxBlock {
     /// The next pages of a chunk that are to leave it: each is written, or asked for. True if any was written.
     fn write_pages_of(&mut self, emptied: &mut Emptied, buffers: &mut Buffers) -> bool {
         let (mut any, mut at) = (false, 0);
-        while at < READ_MAX && self.has_frame_for_page() {
+        while at < READ_MAX && self.has_buffer_unit_for_page() {
             let Some(&page) = emptied.left.get(at) else { break };
             let pages = &self.cache().pages;
             let (home, writing) = (pages.home(page), pages.writing(page));

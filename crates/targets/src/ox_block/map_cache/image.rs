@@ -1,7 +1,7 @@
 //! What a checkpoint has of a map in pages: where each lies, and the entries of those that changed since they were written.
 //!
-//! A page in a frame that did not land counts as changed: where it will lie is not known. All of it is as of the checkpoint's
-//! transaction. Deliberately not here: how a mount reads it (`recover`).
+//! A page in a buffer unit that was not programmed counts as changed: where it will lie is not known. All of it is as of the
+//! checkpoint's transaction. Deliberately not here: how a mount reads it (`recover`).
 
 use super::super::store::OxBlock;
 use super::MapCache;
@@ -33,22 +33,22 @@ impl OxBlock {
         let mut changed = Vec::new();
         for page in (0..pages.count()).map(PageNumber) {
             let writing = pages.writing(page);
-            let landed = writing.and_then(|writing| writing.place);
-            let home = landed.or_else(|| pages.home(page)).map_or(u64::MAX, |place| place.0);
+            let programmed = writing.and_then(|writing| writing.place);
+            let home = programmed.or_else(|| pages.home(page)).map_or(u64::MAX, |place| place.0);
             homes.extend_from_slice(&home.to_le_bytes());
-            let in_frame = writing.filter(|writing| writing.place.is_none());
-            if pages.is_changed(page) || in_frame.is_some() && pages.is_here(page) {
+            let in_buffer_unit = writing.filter(|writing| writing.place.is_none());
+            if pages.is_changed(page) || in_buffer_unit.is_some() && pages.is_here(page) {
                 changed.extend_from_slice(&page.0.to_le_bytes());
                 let (first, from) = (self.blocks_of(page).start, changed.len());
                 changed.resize(from + self.page_bytes(page), 0);
                 self.store
                     .l2p
                     .encode(first, &mut changed[from..], |_, slot| unreachable!("{slot:?} is no place"));
-            } else if let Some(Writing { frame, offset, .. }) = in_frame
+            } else if let Some(Writing { buffer_unit, offset, .. }) = in_buffer_unit
                 && !self.has_canary(Canary::PageLeftOut)
             {
                 changed.extend_from_slice(&page.0.to_le_bytes());
-                changed.extend_from_slice(self.in_frame(page, (frame, offset), buffers));
+                changed.extend_from_slice(self.in_buffer_unit(page, (buffer_unit, offset), buffers));
             }
         }
         assert_eq!(homes.len(), 8 * (usize_of(pages.count()) + 1), "a place for each page");

@@ -7,24 +7,24 @@
 //! Memory holds `map_cache_bytes` of pages, and beside them at most those of one read and one transaction: they are let in before
 //! the read is looked up, and before the transaction is logged, so that neither is ever seen in part. `pages` knows what is where,
 //! `reads` brings pages in, `pins` keeps those that transactions need, `writes` lets them leave, `emptied` gives chunks of theirs
-//! back, `image` is what a checkpoint has of them, `recover` what a mount makes of that, `sealed` a page as it lies on media.
+//! back, `image` is what a checkpoint has of them, `recover` what a mount makes of that, `page_codec` a page as it lies on media.
 //! Deliberately not here: the entries (`ocssd_ftl::L2p`, a shard for each page), and what they mean (`super::map`).
 
 mod emptied;
 mod image;
+mod page_codec;
 mod pages;
 mod pins;
 mod reads;
 mod recover;
-mod sealed;
 mod writes;
 
 use super::store::OxBlock;
 use crate::ox::options::Options;
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use emptied::Emptied;
 use ocssd_base::usize_of;
-use ocssd_ftl::{L2p, Place, Shape, ShardSize};
+use ocssd_ftl::{InstanceGeometry, L2p, PhysicalAddress, ShardSize};
 use ocssd_lightnvm::{Buffers, Geometry, Status};
 use pages::MapPages;
 pub use pages::{PageNumber, pages_of};
@@ -68,17 +68,17 @@ impl MapCache {
 }
 
 /// The place that stands for what was lost with its page: one behind all that there are.
-pub const fn lost_place(shape_places: u64) -> Place {
-    Place(shape_places)
+pub const fn lost_place(shape_places: u64) -> PhysicalAddress {
+    PhysicalAddress(shape_places)
 }
 
 /// Bytes of an entry on media: as `ocssd_ftl::L2p` decides for the places there are and the lost one.
-pub fn entry_bytes(shape: &Shape) -> u32 {
+pub fn entry_bytes(shape: &InstanceGeometry) -> u32 {
     if shape.places() + 1 < 1 << 32 { 4 } else { 8 }
 }
 
 /// A map of so many blocks, all nowhere.
-pub fn new_l2p(shape: &Shape, blocks: u64, size: ShardSize) -> L2p {
+pub fn new_l2p(shape: &InstanceGeometry, blocks: u64, size: ShardSize) -> L2p {
     let l2p = L2p::with_shards(blocks, shape.places() + 1, 0, size);
     assert_eq!(l2p.entry_bytes(), entry_bytes(shape), "entries of another width were counted with");
     l2p
@@ -96,7 +96,7 @@ fn page_bytes(l2p: &L2p, page: PageNumber) -> usize {
 /// A sentence, if there can be no such pages.
 pub fn page_size(
     geometry: &Geometry,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     options: &Options,
 ) -> Result<Option<(ShardSize, usize)>, String> {
     let Some(cache) = options.map_cache_bytes else {
@@ -128,7 +128,7 @@ pub fn page_size(
 }
 
 /// What a map of `blocks` blocks in pages takes: sectors on media, and bytes of a checkpoint if all of them changed.
-pub fn demand(shape: &Shape, blocks: u64, size: ShardSize) -> (u64, u64) {
+pub fn demand(shape: &InstanceGeometry, blocks: u64, size: ShardSize) -> (u64, u64) {
     let count = u64::from(pages_of(blocks, size));
     let page = size.sectors() * u64::from(entry_bytes(shape));
     (count, image::bytes_of(count, page))
@@ -136,7 +136,7 @@ pub fn demand(shape: &Shape, blocks: u64, size: ShardSize) -> (u64, u64) {
 
 impl OxBlock {
     /// True of the place that stands for what was lost with its page.
-    pub(super) fn is_lost(&self, place: Place) -> bool {
+    pub(super) fn is_lost(&self, place: PhysicalAddress) -> bool {
         place == lost_place(self.space.shape.places())
     }
 
@@ -165,14 +165,14 @@ impl OxBlock {
         page_bytes(&self.store.l2p, page)
     }
 
-    /// The entries of a page that is in a frame.
-    fn in_frame<'a>(
+    /// The entries of a page that is in a buffer unit.
+    fn in_buffer_unit<'a>(
         &self,
         page: PageNumber,
-        (frame, offset): (FrameId, u32),
+        (buffer_unit, offset): (BufferUnitId, u32),
         buffers: &'a Buffers,
     ) -> &'a [u8] {
-        let all = buffers.whole(self.buffer.buffer(frame), offset, 1);
+        let all = buffers.whole(self.buffer.buffer(buffer_unit), offset, 1);
         &all[..self.page_bytes(page)]
     }
 
@@ -190,11 +190,11 @@ impl OxBlock {
         let is_valid = |place| self.space.live.is_valid(place);
         assert!(cache.pages.homes().all(|(_, place)| is_valid(place)), "a page lies where nothing is valid");
         for (page, writing) in cache.pages.all_writing().filter(|(_, writing)| writing.place.is_none()) {
-            let slot = self.buffer.slots(writing.frame).get(usize_of(writing.offset));
+            let slot = self.buffer.slots(writing.buffer_unit).get(usize_of(writing.offset));
             let lba = self.sizes.blocks + u64::from(page.0);
             assert!(
                 slot.is_some_and(|slot| slot.lba == lba),
-                "{page:?} should be in a frame, but is {slot:?}"
+                "{page:?} should be in a buffer unit, but is {slot:?}"
             );
         }
         self.store.l2p.for_each_media(|block, place| {

@@ -1,12 +1,12 @@
 //! Pages of the map: which are in memory, which changed there, and where each lies on media.
 //!
-//! A page is in memory or not; if it is, it may have changed since it was written; and it may be on its way to media, in a frame
-//! or landed and not logged, in which case it is not written again before that is over. Who leaves memory is found as a clock
-//! does. Deliberately not here: entries (`ocssd_ftl::L2p`, a shard for each page), reads and writes.
+//! A page is in memory or not; if it is, it may have changed since it was written; and it may be on its way to media, in a buffer
+//! unit or programmed and not logged, in which case it is not written again before that is over. Who leaves memory is found as a
+//! clock does. Deliberately not here: entries (`ocssd_ftl::L2p`, a shard for each page), reads and writes.
 
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Place, ShardSize};
+use ocssd_ftl::{PhysicalAddress, ShardSize};
 use std::collections::BTreeMap;
 
 /// Nothing of a page is on media: all of it is nowhere unless memory has it.
@@ -25,11 +25,11 @@ impl PageNumber {
 /// A page on its way to media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writing {
-    pub frame: FrameId,
-    /// Which sector of the frame it is.
+    pub buffer_unit: BufferUnitId,
+    /// Which sector of the buffer unit it is.
     pub offset: u32,
-    /// Where it landed.
-    pub place: Option<Place>,
+    /// Where it was programmed.
+    pub place: Option<PhysicalAddress>,
 }
 
 /// What memory knows of a page.
@@ -133,13 +133,13 @@ impl MapPages {
     }
 
     /// Where a page lies that is durable.
-    pub fn home(&self, page: PageNumber) -> Option<Place> {
+    pub fn home(&self, page: PageNumber) -> Option<PhysicalAddress> {
         let home = self.homes[page.index()];
-        (home != NO_HOME).then_some(Place(home))
+        (home != NO_HOME).then_some(PhysicalAddress(home))
     }
 
     /// A page lies somewhere else from now on: where it was before.
-    pub fn move_home(&mut self, page: PageNumber, to: Place) -> Option<Place> {
+    pub fn move_home(&mut self, page: PageNumber, to: PhysicalAddress) -> Option<PhysicalAddress> {
         assert!(to.0 != NO_HOME, "{page:?} moves to no place");
         let before = self.home(page);
         assert!(before != Some(to), "{page:?} is written over itself");
@@ -164,9 +164,9 @@ impl MapPages {
     }
 
     /// Places of pages on media, with their pages.
-    pub fn homes(&self) -> impl Iterator<Item = (PageNumber, Place)> {
+    pub fn homes(&self) -> impl Iterator<Item = (PageNumber, PhysicalAddress)> {
         let all = (0..).map(PageNumber).zip(&self.homes);
-        all.filter(|&(_, &home)| home != NO_HOME).map(|(page, &home)| (page, Place(home)))
+        all.filter(|&(_, &home)| home != NO_HOME).map(|(page, &home)| (page, PhysicalAddress(home)))
     }
 
     /// A page on its way to media.
@@ -180,24 +180,27 @@ impl MapPages {
     }
 
     /// A page that changed is on its way, as it is now.
-    pub fn begin_write(&mut self, page: PageNumber, frame: FrameId, offset: u32) {
+    pub fn begin_write(&mut self, page: PageNumber, buffer_unit: BufferUnitId, offset: u32) {
         assert!(self.is_here(page), "{page:?} is written and is not in memory");
-        let before = self.writing.insert(page, Writing { frame, offset, place: None });
+        let before = self.writing.insert(page, Writing { buffer_unit, offset, place: None });
         assert!(before.is_none(), "{page:?} is written twice at a time: {before:?}");
         self.state(page).is_changed = false;
     }
 
-    /// A page landed, and is to be logged.
-    pub fn landed(&mut self, page: PageNumber, place: Place) {
+    /// A page was programmed, and is to be logged.
+    pub fn programmed(&mut self, page: PageNumber, place: PhysicalAddress) {
         let writing = self.writing.get_mut(&page).expect("it was on its way");
-        assert!(writing.place.is_none(), "{page:?} landed twice: {writing:?}");
+        assert!(writing.place.is_none(), "{page:?} was programmed twice: {writing:?}");
         writing.place = Some(place);
     }
 
-    /// A page that landed is durable.
+    /// A page that was programmed is durable.
     pub fn end_write(&mut self, page: PageNumber) {
         let writing = self.writing.remove(&page);
-        assert!(writing.is_some_and(|writing| writing.place.is_some()), "{page:?} did not land: {writing:?}");
+        assert!(
+            writing.is_some_and(|writing| writing.place.is_some()),
+            "{page:?} was not programmed: {writing:?}"
+        );
     }
 
     /// The entries of a page are in memory from now on.
@@ -325,18 +328,21 @@ mod tests {
         assert_eq!(pages.next_leaving(false, |_| false), Some(Leaving::Gone(PageNumber(0))));
         assert_eq!(pages.next_leaving(true, |_| false), Some(Leaving::Gone(PageNumber(3))));
         assert_eq!(pages.next_leaving(true, |_| false), Some(Leaving::ToWrite(PageNumber(2))));
-        pages.begin_write(PageNumber(2), FrameId(7), 3);
+        pages.begin_write(PageNumber(2), BufferUnitId(7), 3);
         pages.changed(PageNumber(2));
         assert_eq!(pages.next_leaving(true, |_| false), None, "it is written already, and changed since");
-        pages.landed(PageNumber(2), Place(40));
-        assert_eq!(pages.writing(PageNumber(2)).and_then(|writing| writing.place), Some(Place(40)));
-        assert_eq!(pages.move_home(PageNumber(2), Place(40)), None);
+        pages.programmed(PageNumber(2), PhysicalAddress(40));
+        assert_eq!(pages.writing(PageNumber(2)).and_then(|writing| writing.place), Some(PhysicalAddress(40)));
+        assert_eq!(pages.move_home(PageNumber(2), PhysicalAddress(40)), None);
         pages.end_write(PageNumber(2));
         assert_eq!(pages.next_leaving(true, |_| false), Some(Leaving::ToWrite(PageNumber(2))));
         pages.unpin(PageNumber(1));
         assert_eq!(pages.next_leaving(false, |page| page == PageNumber(1)), None);
         assert_eq!(pages.next_leaving(false, |_| false), Some(Leaving::Gone(PageNumber(1))));
-        assert_eq!((pages.here(), pages.homes().collect::<Vec<_>>()), (1, vec![(PageNumber(2), Place(40))]));
+        assert_eq!(
+            (pages.here(), pages.homes().collect::<Vec<_>>()),
+            (1, vec![(PageNumber(2), PhysicalAddress(40))])
+        );
         pages.check();
     }
 

@@ -1,18 +1,18 @@
-//! Pages come into memory: from a frame that still has them, or from media.
+//! Pages come into memory: from a buffer unit that still has them, or from media.
 //!
 //! What the media lost is lost for the blocks of that page: each is an error until it is written again. Deliberately not here:
 //! when a sector is asked for again (`ox::retry`), who needs which page.
 
 use super::super::store::{BlockRead, OxBlock};
 use super::pages::{PageNumber, Writing};
-use super::{lost_place, sealed};
+use super::{lost_place, page_codec};
 use crate::ox::canary::Canary;
 use crate::ox::flight::Purpose;
 use crate::ox::retry::Whose;
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use crate::read_again::{Failed, is_of_media};
 use ocssd_base::{Slab, SlabKey};
-use ocssd_ftl::{Append, Mapped, Place};
+use ocssd_ftl::{Append, Mapped, PhysicalAddress};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status};
 use std::collections::VecDeque;
 
@@ -25,14 +25,14 @@ pub const AHEAD_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct PageRead {
     page: PageNumber,
-    place: Place,
+    place: PhysicalAddress,
     buffer: BufId,
 }
 
 /// Pages that are read, or wait to be.
 #[derive(Clone, Debug)]
 pub struct PageReads {
-    waiting: VecDeque<(PageNumber, Place)>,
+    waiting: VecDeque<(PageNumber, PhysicalAddress)>,
     in_flight: Slab<PageRead>,
     spare: Vec<BufId>,
 }
@@ -60,8 +60,8 @@ pub enum Room {
 /// Where the entries of a page are.
 enum Found {
     Nothing,
-    Frame(FrameId, u32),
-    Media(Place),
+    BufferUnit(BufferUnitId, u32),
+    Media(PhysicalAddress),
 }
 
 impl OxBlock {
@@ -82,12 +82,12 @@ impl OxBlock {
         }
         match found {
             Found::Nothing => self.cache().pages.arrived(page, false),
-            Found::Frame(frame, offset) => {
+            Found::BufferUnit(buffer_unit, offset) => {
                 assert!(
-                    sealed::open(page, (self.buffer.buffer(frame), offset), buffers).is_some(),
-                    "{page:?} is not in its frame"
+                    page_codec::decode(page, (self.buffer.buffer(buffer_unit), offset), buffers).is_some(),
+                    "{page:?} is not in its buffer unit"
                 );
-                let bytes = self.in_frame(page, (frame, offset), buffers);
+                let bytes = self.in_buffer_unit(page, (buffer_unit, offset), buffers);
                 self.take_page_in(page, bytes, false);
             }
             Found::Media(place) => {
@@ -105,12 +105,15 @@ impl OxBlock {
     fn find_page(&self, page: PageNumber) -> Found {
         let pages = &self.store.cache.as_ref().expect("the map is in pages").pages;
         let place = match pages.writing(page) {
-            Some(Writing { place: None, frame, offset }) => return Found::Frame(frame, offset),
+            Some(Writing { place: None, buffer_unit, offset }) => {
+                return Found::BufferUnit(buffer_unit, offset);
+            }
             Some(Writing { place, .. }) => place,
             None => pages.home(page),
         };
         let Some(place) = place else { return Found::Nothing };
-        self.held(place).map_or(Found::Media(place), |(frame, offset)| Found::Frame(frame, offset))
+        self.held(place)
+            .map_or(Found::Media(place), |(buffer_unit, offset)| Found::BufferUnit(buffer_unit, offset))
     }
 
     fn take_page_in(&mut self, page: PageNumber, bytes: &[u8], is_fresh: bool) {
@@ -156,7 +159,7 @@ impl OxBlock {
     }
 
     /// Where a page is read from, and where to.
-    pub(in super::super) fn place_of_page_read(&self, key: SlabKey) -> (Place, BufId) {
+    pub(in super::super) fn place_of_page_read(&self, key: SlabKey) -> (PhysicalAddress, BufId) {
         let reads = &self.store.cache.as_ref().expect("the map is in pages").reads;
         let PageRead { place, buffer, .. } = *reads.in_flight.get(key);
         (place, buffer)
@@ -176,7 +179,7 @@ impl OxBlock {
         let PageRead { page, buffer, .. } = *reads.in_flight.get(key);
         match status {
             _ if !status.has_data() => Err(status),
-            _ if sealed::open(page, (buffer, 0), buffers).is_none() => Err(Status::UNRECOVERED_READ),
+            _ if page_codec::decode(page, (buffer, 0), buffers).is_none() => Err(Status::UNRECOVERED_READ),
             _ => Ok(()),
         }
     }

@@ -8,7 +8,7 @@
 use super::super::map;
 use super::image::{CHANGED, HOMES};
 use super::pages::{MapPages, PageNumber, pages_of};
-use super::{entry_bytes, lost_place, new_l2p, page_bytes, page_size, sealed};
+use super::{entry_bytes, lost_place, new_l2p, page_bytes, page_codec, page_size};
 use crate::mount_error::MountError;
 use crate::ox::canary::Canary;
 use crate::ox::options::Options;
@@ -17,7 +17,7 @@ use crate::recovery::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::{SectionName, Sections};
 use ocssd_ftl::log::{LogEntry, Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, L2p, Mapped, Place, Shape, ShardSize, ValidMap};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, L2p, Mapped, PhysicalAddress, ShardSize, ValidMap};
 use ocssd_lightnvm::{Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,8 +54,8 @@ struct FoundPages {
 }
 
 impl FoundPages {
-    fn home(&self, page: PageNumber) -> Option<Place> {
-        Some(Place(self.homes[page.index()])).filter(|place| place.0 != u64::MAX)
+    fn home(&self, page: PageNumber) -> Option<PhysicalAddress> {
+        Some(PhysicalAddress(self.homes[page.index()])).filter(|place| place.0 != u64::MAX)
     }
 
     /// A page must be read: the checkpoint has it not, or not as the log says it is.
@@ -66,7 +66,7 @@ impl FoundPages {
 
 impl BlockMap {
     /// The map of a new instance.
-    pub fn fresh(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Self {
+    pub fn fresh(geometry: &Geometry, shape: &InstanceGeometry, blocks: u64, options: &Options) -> Self {
         let size = page_size(geometry, shape, options).expect("it was looked at before");
         Self {
             l2p: new_l2p(shape, blocks, size.map_or_else(ShardSize::default, |(size, _)| size)),
@@ -84,7 +84,7 @@ impl BlockMap {
     pub fn load(
         sections: &Sections,
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         (blocks, applied): (u64, TransactionId),
         options: &Options,
     ) -> Result<Self, String> {
@@ -102,7 +102,7 @@ impl BlockMap {
     fn of_pages(
         (homes, changed): (&[u8], &[u8]),
         geometry: &Geometry,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         (blocks, applied): (u64, TransactionId),
         options: &Options,
     ) -> Result<Self, String> {
@@ -154,7 +154,12 @@ impl BlockMap {
     }
 
     /// Makes a transaction true; false if it names what the instance does not have.
-    pub fn replay(&mut self, transaction: &Transaction<LogEntry>, shape: &Shape, options: &Options) -> bool {
+    pub fn replay(
+        &mut self,
+        transaction: &Transaction<LogEntry>,
+        shape: &InstanceGeometry,
+        options: &Options,
+    ) -> bool {
         let Self { l2p, found, .. } = self;
         let blocks = l2p.sectors();
         let pages = found
@@ -268,7 +273,7 @@ impl BlockMap {
     fn account(&mut self, page: PageNumber, known: &Known<'_>, valid: &mut ValidMap) {
         let Self { l2p, pages, .. } = self;
         let (pages, lost) = (pages.as_mut().expect("it is in pages"), lost_place(known.shape.places()));
-        let is_readable = |place: Place| {
+        let is_readable = |place: PhysicalAddress| {
             let (chunk, sector) = known.shape.chunk_of(place);
             sector < known.survey.readable(known.geometry, chunk)
         };
@@ -296,7 +301,7 @@ impl BlockMap {
     }
 
     /// What is valid on media.
-    pub fn valid(&self, shape: &Shape) -> ValidMap {
+    pub fn valid(&self, shape: &InstanceGeometry) -> ValidMap {
         self.valid.clone().unwrap_or_else(|| {
             let (mut valid, lost) = (ValidMap::by_chunks(shape), lost_place(shape.places()));
             self.l2p.for_each_media(|_, place| {
@@ -309,7 +314,7 @@ impl BlockMap {
     }
 
     /// Chunks that pages lie in.
-    pub fn page_chunks(&self, shape: &Shape) -> BTreeSet<ChunkIndex> {
+    pub fn page_chunks(&self, shape: &InstanceGeometry) -> BTreeSet<ChunkIndex> {
         let homes = self.pages.iter().flat_map(MapPages::homes);
         homes.map(|(_, place)| shape.chunk_of(place).0).collect()
     }
@@ -346,7 +351,7 @@ fn within_pages(entry: LogEntry, size: ShardSize) -> Vec<(PageNumber, LogEntry)>
         let first = lba + u64::from(done);
         let room = size.sectors() - first % size.sectors();
         let some = u32::try_from(room.min(u64::from(count - done))).expect("no more than the count");
-        let by = |place: Place| Place(place.0 + u64::from(done));
+        let by = |place: PhysicalAddress| PhysicalAddress(place.0 + u64::from(done));
         let part = match entry {
             LogEntry::Write { place, .. } => LogEntry::Write { lba: first, place: by(place), count: some },
             LogEntry::Move { from, to, .. } => {
@@ -378,7 +383,7 @@ fn read_batch(
     media.read_runs(&firsts, 1, |index, buffers, buffer| {
         let page = asked[index].0;
         let content = buffer.and_then(|buffer| {
-            let applied = sealed::open(page, (buffer, 0), buffers)?;
+            let applied = page_codec::decode(page, (buffer, 0), buffers)?;
             Some((applied, buffers.whole(buffer, 0, 1).to_vec()))
         });
         if let Some(content) = content {

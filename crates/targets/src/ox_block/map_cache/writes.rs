@@ -1,16 +1,16 @@
 //! Pages leave memory, as far as it holds more than it may; one that changed is written before.
 //!
-//! A page goes to a frame of the map's own stream; when that landed, where it lies is logged, before transactions that wait for
-//! pages. Until this is durable it is not written again. Some room is kept free, so that pages are read before they are waited
-//! for. Deliberately not here: frames' ways to media (`ox::program`).
+//! A page goes to a buffer unit of the map's own stream; when that was programmed, where it lies is logged, before transactions
+//! that wait for pages. Until this is durable it is not written again. Some room is kept free, so that pages are read before they
+//! are waited for. Deliberately not here: buffer units' ways to media (`ox::program`).
 
 use super::super::store::{Owner, OxBlock, Slot};
 use super::pages::{Leaving, MapPages, PageNumber};
-use super::{MapCache, sealed};
+use super::{MapCache, page_codec};
 use crate::ox::canary::Canary;
-use crate::ox::write_buffer::FrameId;
+use crate::ox::write_buffer::BufferUnitId;
 use ocssd_base::usize_of;
-use ocssd_ftl::Place;
+use ocssd_ftl::PhysicalAddress;
 use ocssd_ftl::log::LogEntry;
 use ocssd_lightnvm::Buffers;
 
@@ -51,34 +51,34 @@ impl OxBlock {
 
     /// True if a page that changed may be written: what is kept is for pages that leave a chunk which is to be reset.
     fn may_write_pages(&self) -> bool {
-        self.space.map_left() > self.sizes.map_keep && self.has_frame_for_page()
+        self.space.map_left() > self.sizes.map_keep && self.has_buffer_unit_for_page()
     }
 
-    /// True if a frame has room for a page.
-    pub(super) fn has_frame_for_page(&self) -> bool {
+    /// True if a buffer unit has room for a page.
+    pub(super) fn has_buffer_unit_for_page(&self) -> bool {
         let stream = self.buffer.map_stream();
         let has_room = self.buffer.free(stream) > 0 || self.buffer.partial(stream) > 0;
         has_room && self.refuses_changes().is_none()
     }
 
-    /// A page goes to a frame.
+    /// A page goes to a buffer unit.
     pub(super) fn write_page(&mut self, page: PageNumber, buffers: &mut Buffers) {
         let stream = self.buffer.map_stream();
-        let (frame, room) = self.buffer.filling(stream).expect("it was looked at");
-        assert!(room > 0, "a full frame is being filled");
+        let (buffer_unit, room) = self.buffer.filling(stream).expect("it was looked at");
+        assert!(room > 0, "a full buffer unit is being filled");
         let lba = self.sizes.blocks + u64::from(page.0);
-        let (buffer, at) = self.buffer.push(frame, Slot { lba, owner: Owner::Page }, 1);
+        let (buffer, at) = self.buffer.push(buffer_unit, Slot { lba, owner: Owner::Page }, 1);
         let (first, bytes) = (self.blocks_of(page).start, self.page_bytes(page));
         let sector = buffers.whole_mut(buffer, at, 1);
         sector.fill(0xFF);
         self.store.l2p.encode(first, &mut sector[..bytes], |_, slot| unreachable!("{slot:?} is no place"));
-        sealed::seal(page, self.applied, (buffer, at), buffers);
+        page_codec::encode(page, self.applied, (buffer, at), buffers);
         self.buffer.close_if_full(stream);
-        self.cache().pages.begin_write(page, frame, at);
+        self.cache().pages.begin_write(page, buffer_unit, at);
         self.work_due = true;
     }
 
-    /// A frame that nothing fills goes out, if pages in it must be durable before anything can go on. True if it does.
+    /// A buffer unit that nothing fills goes out, if pages in it must be durable before anything can go on. True if it does.
     pub(super) fn close_partial_pages(&mut self) -> bool {
         let stream = self.buffer.map_stream();
         let is_idle = self.data_points.last().is_some_and(|point| point.in_flight() == 0);
@@ -89,16 +89,20 @@ impl OxBlock {
         is_due
     }
 
-    /// A frame of pages landed: the entries that say where they lie.
-    pub(in super::super) fn pages_landed_at(&mut self, frame: FrameId, place: Place) -> Vec<LogEntry> {
+    /// A buffer unit of pages was programmed: the entries that say where they lie.
+    pub(in super::super) fn pages_programmed_at(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        place: PhysicalAddress,
+    ) -> Vec<LogEntry> {
         let is_early = self.has_canary(Canary::PageFreedEarly);
-        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+        let slots: Vec<Slot> = self.buffer.slots(buffer_unit).to_vec();
         let mut entries: Vec<LogEntry> = Vec::with_capacity(slots.len());
         for (Slot { lba, .. }, place) in
-            slots.into_iter().zip(place.0..).map(|(slot, place)| (slot, Place(place)))
+            slots.into_iter().zip(place.0..).map(|(slot, place)| (slot, PhysicalAddress(place)))
         {
             let page = self.page_at(lba);
-            self.cache().pages.landed(page, place);
+            self.cache().pages.programmed(page, place);
             entries.push(LogEntry::Write { lba, place, count: 1 });
             if is_early && let Some(home) = self.cache().pages.home(page) {
                 self.reset_early(home);
@@ -108,7 +112,7 @@ impl OxBlock {
     }
 
     /// The bug that is planted: what a page leaves is let go of before it is durable where the page lies now.
-    fn reset_early(&mut self, home: Place) {
+    fn reset_early(&mut self, home: PhysicalAddress) {
         if self.space.live.is_valid(home) {
             self.invalidate(home);
         }
@@ -120,7 +124,7 @@ impl OxBlock {
     }
 
     /// It is true that a page lies at a place.
-    pub(in super::super) fn page_is_at(&mut self, lba: u64, place: Place) {
+    pub(in super::super) fn page_is_at(&mut self, lba: u64, place: PhysicalAddress) {
         let (page, chunk) = (self.page_at(lba), self.space.shape.chunk_of(place).0);
         assert!(usize_of(page.0) < self.store.l2p.shard_count(), "{page:?} is beyond the map");
         self.validate(place, 1);

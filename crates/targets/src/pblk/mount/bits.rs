@@ -13,7 +13,7 @@ use super::super::state::Pblk;
 use super::load::Loaded;
 use super::replay::Window;
 use super::survey::Survey;
-use ocssd_ftl::{LineId, Place, Sequence, UnitIndex, ValidMap};
+use ocssd_ftl::{LineId, PhysicalAddress, Sequence, UnitIndex, ValidMap};
 
 /// Brings map and valid bits up to date together. False if they do not fit each other; then both must be made anew.
 pub fn restore(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, window: &Window) -> bool {
@@ -63,7 +63,7 @@ fn forget_later(pblk: &mut Pblk, survey: &Survey, header: &CheckpointHeader, lin
         let end = if is_there { written.min(chunk.written) } else { 0 };
         if end < sectors {
             let start = pblk.shape.chunk_start(line, unit);
-            pblk.valid.forget_run(Place(start.0 + u64::from(end)), u64::from(sectors - end));
+            pblk.valid.forget_run(PhysicalAddress(start.0 + u64::from(end)), u64::from(sectors - end));
         }
     }
 }
@@ -71,18 +71,18 @@ fn forget_later(pblk: &mut Pblk, survey: &Survey, header: &CheckpointHeader, lin
 /// Places that become valid one after the other: neighbouring blocks are neighbours on media as a rule.
 pub struct ValidRun<'a> {
     valid: &'a mut ValidMap,
-    first: Place,
+    first: PhysicalAddress,
     count: u64,
 }
 
 impl<'a> ValidRun<'a> {
     pub fn new(valid: &'a mut ValidMap) -> Self {
-        Self { valid, first: Place(0), count: 0 }
+        Self { valid, first: PhysicalAddress(0), count: 0 }
     }
 
     /// A place became valid. Heads part the chunks, so that no run leaves its line.
     #[inline]
-    pub fn add(&mut self, place: Place) {
+    pub fn add(&mut self, place: PhysicalAddress) {
         if self.count > 0 && place.0 == self.first.0 + self.count {
             self.count += 1;
             return;

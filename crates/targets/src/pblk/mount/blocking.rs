@@ -1,4 +1,4 @@
-//! Batches for mount: many sectors read, and fill written, with all units busy.
+//! Batches for mount: many sectors read, and padding written, with all units busy.
 //!
 //! Deliberately not here: what is read, and why.
 
@@ -168,7 +168,7 @@ impl<'a> Batches<'a> {
         Ok(completions)
     }
 
-    /// Runs a batch of fill.
+    /// Runs a batch of padding.
     fn fill_call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
         if self.options.has_canary(Canary::PaddingUnchecked) {
             return Ok(self.device.call(commands)?);
@@ -188,7 +188,7 @@ impl<'a> Batches<'a> {
                 let mut commands = Vec::new();
                 for (index, run) in batch.iter_mut().enumerate().filter(|(_, run)| run.count > 0) {
                     let count = run.count.min(unit);
-                    seal_fill(self.device.buffers(), self.plain[index], count);
+                    encode_padding(self.device.buffers(), self.plain[index], count);
                     let addresses = Addresses::Run { first: run.first, count };
                     commands.push(command(
                         index,
@@ -273,7 +273,7 @@ fn judge(buffers: &Buffers, buffer: BufId, index: u32, ppa: Ppa, completion: &Co
     Found { ppa, tag, content }
 }
 
-fn seal_fill(buffers: &mut Buffers, buffer: BufId, count: u32) {
+fn encode_padding(buffers: &mut Buffers, buffer: BufId, count: u32) {
     for sector in 0..count {
         let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
         data.fill(0);

@@ -22,7 +22,7 @@ pub fn create(
     let sequence = pblk.lines.next_sequence();
     assert!(survey.instance.is_none(), "an instance is made over one that is there");
     let (instance, blocks) = (pblk.instance, pblk.l2p.sectors());
-    let head = Head { instance, stream: Stream(0), line: sequence, blocks, erases: 0 };
+    let head = Head { instance, stream: Stream(0), line: sequence, blocks, resets: 0 };
     for (line, unit) in places(pblk, survey) {
         let chunk = pblk.shape.chunk(line, unit);
         let is_free = survey.chunk(line, unit).state == ChunkState::Free || batches.reset(chunk)?;
@@ -41,14 +41,14 @@ pub fn create(
         survey.created(
             line,
             unit,
-            FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence, erases: 0 },
+            FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence, resets: 0 },
         );
         return Ok(Some(line));
     }
     Ok(None)
 }
 
-/// Where the head may go: lines that are erased before those of which a chunk must be reset.
+/// Where the head may go: lines that are reset before those of which a chunk must be reset.
 fn places(pblk: &Pblk, survey: &Survey) -> Vec<(LineId, UnitIndex)> {
     let is_good = |line: LineId, unit: UnitIndex| !pblk.lines.is_bad(line, unit);
     let used = |line: LineId| {

@@ -12,7 +12,7 @@ use super::load::{self, MapLines};
 use super::survey::{FoundLine, Survey, make_readable, readable, report};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
-use ocssd_ftl::{ChunkLayout, Head, LineId, Sequence, Shape, Stream, UnitIndex};
+use ocssd_ftl::{ChunkLayout, Head, InstanceGeometry, LineId, Sequence, Stream, UnitIndex};
 use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// Units after the first in which a head is looked for that the media lost (chosen: so many failures in a row are a chunk to
@@ -24,7 +24,7 @@ type Place = (LineId, UnitIndex);
 
 /// The heads that were read.
 pub struct Heads<'a> {
-    shape: &'a Shape,
+    shape: &'a InstanceGeometry,
     layout: &'a ChunkLayout,
     /// Line by line.
     found: Vec<Option<(Head, Sequence)>>,
@@ -37,7 +37,7 @@ pub struct Heads<'a> {
 /// until theirs can be read.
 pub fn survey(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     map_stream: Stream,
 ) -> Result<(Survey, MapLines, u64), MountError> {
@@ -84,7 +84,7 @@ fn is_settled(survey: &Survey, header: Option<&CheckpointHeader>, line: LineId) 
 }
 
 impl<'a> Heads<'a> {
-    fn new(shape: &'a Shape, layout: &'a ChunkLayout) -> Self {
+    fn new(shape: &'a InstanceGeometry, layout: &'a ChunkLayout) -> Self {
         let (lines, units) = (usize_of(shape.lines()), usize_of(shape.units()));
         Self { shape, layout, found: vec![None; lines * units], asked: vec![false; lines], read: 0 }
     }
@@ -212,7 +212,7 @@ impl<'a> Heads<'a> {
                 sequence: head.line,
                 stream: head.stream,
                 opened_at,
-                erases: head.erases,
+                resets: head.resets,
             });
             survey.lines[line.index()] = found;
             for (line, unit) in self.places(line) {

@@ -10,8 +10,8 @@ use super::survey::{Survey, make_readable, readable};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{
-    ChunkLayout, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence, Shape, Stream, UnitIndex,
-    tail,
+    ChunkLayout, InstanceGeometry, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence, Stream,
+    UnitIndex, tail,
 };
 use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl MapLines {
 /// Finds the pieces in all lines of the checkpoint stream: by the tails of full chunks, else by the tag of every sector.
 pub fn scan(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &mut Survey,
     map_stream: Stream,
@@ -96,7 +96,7 @@ pub fn scan(
 /// Reads the tails of full chunks; those that have no sound one go to `untold`.
 fn read_tails(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     chunks: &[(LineId, UnitIndex)],
     found: &mut MapLines,
@@ -137,7 +137,7 @@ pub fn newest_header(
 /// Reads the newest complete checkpoint into `map`. `None` if there is none.
 pub fn load(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &Survey,
     instance: InstanceId,
     lines: &MapLines,

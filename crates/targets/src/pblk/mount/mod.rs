@@ -22,7 +22,7 @@ use super::state::{MAP_STREAM, Pblk};
 use crate::mount_error::MountError;
 use blocking::Batches;
 use ocssd_base::{Nanos, Prng};
-use ocssd_ftl::{InstanceId, Lines, Shape};
+use ocssd_ftl::{InstanceGeometry, InstanceId, Lines};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 
 /// What a mount found and what it cost.
@@ -46,7 +46,7 @@ pub struct MountReport {
     pub passed_over: bool,
     /// Sectors read in all.
     pub sectors_read: u64,
-    /// Sectors of fill written.
+    /// Sectors of padding written.
     pub sectors_filled: u64,
     /// When each phase was done: looking at chunks, the checkpoint, what came after it, the rest.
     pub phases: [Nanos; 4],
@@ -68,7 +68,7 @@ impl Pblk {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         let distinct: std::collections::BTreeSet<&PuId> = units.iter().collect();
         assert_eq!(distinct.len(), units.len(), "a unit is leased twice");
         let asked = capacity::ask(&geometry, &shape, options).map_err(MountError::DoesNotFit)?;
@@ -85,7 +85,7 @@ impl Pblk {
     /// Finds the instance, or makes one, and leaves nothing behind that cannot be read.
     fn find(
         batches: &mut Batches<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         asked: &Asked,
     ) -> Result<(Self, MountReport), MountError> {
         let (geometry, options, layout) = (batches.device.geometry().clone(), batches.options, asked.layout);
@@ -122,7 +122,7 @@ impl Pblk {
     /// An instance with nothing known but its size and its bad chunks.
     fn on(
         batches: &mut Batches<'_>,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         options: &Options,
         capacity: Capacity,
         survey: &survey::Survey,

@@ -14,8 +14,8 @@ use super::survey::{FoundChunk, Survey, make_readable, readable};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{
-    ChunkLayout, Kind, L2p, LineId, LineSequence, Mapped, Place, SectorTag, Sequence, Shape, Stream,
-    UnitIndex, tail,
+    ChunkLayout, InstanceGeometry, Kind, L2p, LineId, LineSequence, Mapped, PhysicalAddress, SectorTag,
+    Sequence, Stream, UnitIndex, tail,
 };
 use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -26,7 +26,7 @@ struct Record {
     block: u64,
     sequence: Sequence,
     line: LineSequence,
-    place: Place,
+    place: PhysicalAddress,
 }
 
 /// What was found.
@@ -34,7 +34,7 @@ struct Record {
 pub struct Window {
     records: Vec<Record>,
     /// Discards: the newest place of each.
-    pub discards: BTreeMap<Sequence, (LineSequence, Place, Option<DiscardRange>)>,
+    pub discards: BTreeMap<Sequence, (LineSequence, PhysicalAddress, Option<DiscardRange>)>,
     pub newest: Sequence,
     pub tails_read: u64,
     pub chunks_scanned: u64,
@@ -58,7 +58,7 @@ fn start(loaded: Option<&Loaded>, line: LineId, unit: UnitIndex, sequence: LineS
 /// Reads everything the checkpoint does not have.
 pub fn read(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &mut Survey,
     map_stream: Stream,
@@ -95,7 +95,11 @@ pub fn read(
 /// A copy has the sequence of its original, and the tail of a chunk names what was in it, also where a reset stayed half done: of
 /// newest versions in two places those that can be read are looked for, as long as there is one. Cost: a read for each such place,
 /// of blocks that were moved out of lines opened since the checkpoint.
-fn drop_lost_twins(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
+fn drop_lost_twins(
+    batches: &mut Batches<'_>,
+    shape: &InstanceGeometry,
+    window: &mut Window,
+) -> Result<(), MountError> {
     if batches.options.has_canary(Canary::TwinsUnread) {
         return Ok(());
     }
@@ -126,7 +130,7 @@ fn drop_lost_twins(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window
 
 fn read_tails(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &Survey,
     chunks: &[(LineId, UnitIndex, u32)],
@@ -149,14 +153,14 @@ fn read_tails(
         let sequence = survey.chunk(line, unit).line.expect("the chunk is ours");
         let start = shape.chunk_start(line, unit);
         for (sector, tag) in (0..).zip(tags).skip(usize_of(from)) {
-            window.take(tag, sequence, Place(start.0 + sector), None);
+            window.take(tag, sequence, PhysicalAddress(start.0 + sector), None);
         }
     })
 }
 
 fn scan(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &Survey,
     chunks: &[(LineId, UnitIndex, u32)],
@@ -175,14 +179,18 @@ fn scan(
     batches.read_runs(&runs, |Found { ppa, tag, content }| {
         let (sequence, start) = by_chunk[&ppa.chunk];
         if let Ok(tag) = tag {
-            window.take(tag, sequence, Place(start.0 + u64::from(ppa.sector)), Some(&content));
+            window.take(tag, sequence, PhysicalAddress(start.0 + u64::from(ppa.sector)), Some(&content));
         }
     })
 }
 
 /// Reads the ranges of discards that only a tail named.
-fn read_discards(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
-    let unread: Vec<(Sequence, Place)> = window
+fn read_discards(
+    batches: &mut Batches<'_>,
+    shape: &InstanceGeometry,
+    window: &mut Window,
+) -> Result<(), MountError> {
+    let unread: Vec<(Sequence, PhysicalAddress)> = window
         .discards
         .iter()
         .filter(|(_, (_, _, range))| range.is_none())
@@ -204,7 +212,13 @@ fn read_discards(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) 
 }
 
 impl Window {
-    fn take(&mut self, tag: SectorTag, line: LineSequence, place: Place, content: Option<&[u8; 16]>) {
+    fn take(
+        &mut self,
+        tag: SectorTag,
+        line: LineSequence,
+        place: PhysicalAddress,
+        content: Option<&[u8; 16]>,
+    ) {
         assert!(line > LineSequence(0), "a sector of no line");
         match tag.kind {
             Kind::Data | Kind::Lost => {
@@ -248,8 +262,8 @@ impl Window {
         map: &mut L2p,
         known: Sequence,
         options: &Options,
-        mut gone: impl FnMut(Place),
-    ) -> Vec<Place> {
+        mut gone: impl FnMut(PhysicalAddress),
+    ) -> Vec<PhysicalAddress> {
         let blocks = map.sectors();
         let mut changed = Vec::new();
         let mut gone = |before: Mapped| {

@@ -11,7 +11,9 @@ use super::load::Loaded;
 use super::replay::Window;
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
 use ocssd_base::usize_of;
-use ocssd_ftl::{Line, LineId, LineSequence, LineState, OpenLine, Place, Sequence, Stream, UnitIndex};
+use ocssd_ftl::{
+    Line, LineId, LineSequence, LineState, OpenLine, PhysicalAddress, Sequence, Stream, UnitIndex,
+};
 use ocssd_lightnvm::ChunkState;
 
 /// Takes over the map and what of it is valid, by passes over the whole of it: for when the checkpoint does not say which
@@ -55,7 +57,7 @@ pub fn unreadable(pblk: &Pblk, survey: &Survey) -> Vec<(LineId, UnitIndex)> {
     let layout = pblk.capacity.layout;
     let holds = |line: LineId, unit: UnitIndex, chunk: &FoundChunk| {
         let start = pblk.shape.chunk_start(line, unit).0;
-        let from = Place(start + u64::from(readable(&layout, chunk)));
+        let from = PhysicalAddress(start + u64::from(readable(&layout, chunk)));
         let next = pblk.valid.next_valid(line, from);
         next.is_some_and(|place| place.0 < start + u64::from(chunk.written))
     };
@@ -156,7 +158,7 @@ pub fn restore_line(
         .map(|chunk| u64::from(chunk.written.min(layout.data_end()).saturating_sub(layout.unit)))
         .sum();
     let state = if order.is_empty() { LineState::Closed } else { LineState::Open };
-    let erases = row.map_or(0, |row| row.erases).max(found.erases);
+    let resets = row.map_or(0, |row| row.resets).max(found.resets);
     let entry = Line {
         state,
         sequence: found.sequence,
@@ -164,7 +166,7 @@ pub fn restore_line(
         readers: 0,
         opened_at: found.opened_at,
         data_sectors,
-        erases,
+        resets,
         good_chunks: 0,
         headed: true,
     };
@@ -266,17 +268,17 @@ pub fn unusable(survey: &Survey, pblk: &Pblk) -> Vec<(LineId, UnitIndex)> {
         .collect()
 }
 
-/// Lines not in use: erased if every good chunk is free.
+/// Lines not in use: reset if every good chunk is free.
 pub fn free_lines(pblk: &mut Pblk, survey: &Survey) {
     for line in (0..pblk.shape.lines()).map(LineId) {
         if !matches!(pblk.lines.get(line).state, LineState::Free { .. }) {
             continue;
         }
         let units = (0..pblk.shape.units()).map(UnitIndex);
-        let erased = units
+        let was_reset = units
             .filter(|&unit| !pblk.lines.is_bad(line, unit))
             .all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
-        let erases = pblk.lines.get(line).erases;
-        pblk.lines.restore_free(line, erased, erases);
+        let resets = pblk.lines.get(line).resets;
+        pblk.lines.restore_free(line, was_reset, resets);
     }
 }

@@ -6,7 +6,9 @@ use super::super::canary::Canary;
 use super::blocking::{Batches, Run};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
-use ocssd_ftl::{ChunkLayout, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
+use ocssd_ftl::{
+    ChunkLayout, InstanceGeometry, InstanceId, LineId, LineSequence, Sequence, Stream, UnitIndex,
+};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkState, Ppa};
 
 /// A chunk as it was found.
@@ -28,7 +30,7 @@ pub struct FoundLine {
     pub stream: Stream,
     pub opened_at: Sequence,
     /// How often it was reset before.
-    pub erases: u32,
+    pub resets: u32,
 }
 
 /// Everything that was found.
@@ -87,7 +89,7 @@ pub fn readable(layout: &ChunkLayout, chunk: &FoundChunk) -> u32 {
 }
 
 /// Looks at every chunk; whose they are is not known yet.
-pub fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey {
+pub fn report(batches: &Batches<'_>, shape: &InstanceGeometry, layout: &ChunkLayout) -> Survey {
     let lines = (0..shape.lines()).map(LineId);
     let chunks = lines.flat_map(|line| (0..shape.units()).map(move |unit| (line, UnitIndex(unit))));
     let found = |(line, unit)| {
@@ -110,7 +112,7 @@ pub fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Sur
 /// Fills open chunks until what was written before can be read.
 pub fn make_readable(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],
@@ -125,7 +127,7 @@ pub fn make_readable(
 /// Fills open chunks to their end, so that they can be reset.
 pub fn fill_to_end(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],
@@ -137,7 +139,7 @@ pub fn fill_to_end(
 /// less far than the drive reported first is filled again, for its report is true since.
 fn fill_open(
     batches: &mut Batches<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     layout: &ChunkLayout,
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],

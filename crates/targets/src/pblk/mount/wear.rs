@@ -1,7 +1,7 @@
-//! How often free lines were erased: heads say it of lines in use, but a free line has none.
+//! How often free lines were reset: heads say it of lines in use, but a free line has none.
 //!
 //! The newest checkpoint knows what it was then, and one more reset since if the line was in use. What was reset twice after it is
-//! made good by the drive's wear index, as far as that tells: a line with a larger index than one in use was erased as often
+//! made good by the drive's wear index, as far as that tells: a line with a larger index than one in use was reset as often
 //! at least. After a shutdown the checkpoint is exact, and the drive is not asked. A count is never too large by this, unless
 //! the chunks had been worn unlike before the instance was made; too small it is by less than a step of the index as a rule (a
 //! 255th of what the chunk bears). Deliberately not here: lines in use (`survey`).
@@ -12,7 +12,7 @@ use super::load::Loaded;
 use super::survey::Survey;
 use ocssd_ftl::{LineId, LineState, UnitIndex};
 
-/// Takes over the erases of lines that are free.
+/// Takes over the resets of lines that are free.
 pub fn restore_free(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, clean: bool) {
     let rows = loaded.map_or(&[][..], |loaded| &loaded.header.lines);
     let floors = if clean { [0; 256] } else { floors(pblk, survey) };
@@ -21,17 +21,17 @@ pub fn restore_free(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, c
         if !matches!(pblk.lines.get(line).state, LineState::Free { .. }) {
             continue;
         }
-        let known = rows.get(line.index()).map_or(0, erases_since);
-        let erases = known.max(floors[usize::from(index_of(pblk, survey, line))]);
-        pblk.lines.restore_free(line, false, erases);
+        let known = rows.get(line.index()).map_or(0, resets_since);
+        let resets = known.max(floors[usize::from(index_of(pblk, survey, line))]);
+        pblk.lines.restore_free(line, false, resets);
     }
 }
 
-/// Erases of a line that is free now, by what it was when the checkpoint was taken.
-const fn erases_since(row: &LineRow) -> u32 {
+/// Resets of a line that is free now, by what it was when the checkpoint was taken.
+const fn resets_since(row: &LineRow) -> u32 {
     match row.state {
-        RowState::Open | RowState::Closed => row.erases.saturating_add(1),
-        RowState::Free | RowState::Bad => row.erases,
+        RowState::Open | RowState::Closed => row.resets.saturating_add(1),
+        RowState::Free | RowState::Bad => row.resets,
     }
 }
 
@@ -41,13 +41,13 @@ fn index_of(pblk: &Pblk, survey: &Survey, line: LineId) -> u8 {
     good.map(|unit| survey.chunk(line, unit).wear_index).max().unwrap_or(0)
 }
 
-/// For each wear index, the most erases of a line in use whose index is smaller.
+/// For each wear index, the most resets of a line in use whose index is smaller.
 fn floors(pblk: &Pblk, survey: &Survey) -> [u32; 256] {
     let mut most = [0; 256];
     for (line, entry) in pblk.lines.iter() {
         if matches!(entry.state, LineState::Open | LineState::Closed) {
             let at = &mut most[usize::from(index_of(pblk, survey, line))];
-            *at = entry.erases.max(*at);
+            *at = entry.resets.max(*at);
         }
     }
     let mut floors = [0; 256];

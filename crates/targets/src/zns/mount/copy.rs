@@ -14,7 +14,7 @@ use crate::zns::zone::{Column, Zone};
 use crate::{read_again, send_again};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, ChunkUse, Landing};
+use ocssd_ftl::{ChunkIndex, ChunkUse, ProgramOutcome};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{Addresses, BlockingDevice, BufId, Command, Op, PlaneMode, Ppa, Tag};
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ impl Zns {
             let open = self.writers.get_mut(key).chunk_mut(to.chunk);
             let place = open.give(sectors, &config);
             assert_eq!(place.sector, to.sector, "unit {at} of zone {number} went astray");
-            open.land(&config, place.sector, Landing::Written(None), &mut Vec::new());
+            open.programmed(&config, place.sector, ProgramOutcome::Written(None), &mut Vec::new());
             moves.push(Move { from: Some(old.place(at, unit)), to, sectors });
         }
         assert_eq!(moves.len(), usize_of(units), "every unit of zone {number} is copied");
@@ -113,7 +113,7 @@ impl Zns {
             while open.pointer() < until && open.takes_more(&config) {
                 let sectors = unit - open.pointer() % unit;
                 let at = open.give(sectors, &config);
-                open.land(&config, at.sector, Landing::Written(None), &mut Vec::new());
+                open.programmed(&config, at.sector, ProgramOutcome::Written(None), &mut Vec::new());
                 moves.push(Move { from: None, to: Column { chunk: at.chunk, sector: at.sector }, sectors });
             }
         }
@@ -136,14 +136,14 @@ fn copy_zone(device: &mut dyn BlockingDevice, target: &mut Zns, number: u32) -> 
     let unit = target.sizes.unit;
     let writer = target.writers.get_mut(key);
     assert!(writer.in_flight == 0, "zone {number} is copied under way");
-    let extent = match old.sealed() {
+    let extent = match old.finished_at() {
         Some(blocks) => (
             blocks.div_ceil(unit),
             (blocks - (blocks.max(1) - 1) / unit * unit).next_multiple_of(target.sizes.page),
         ),
         None => (writer.next, unit),
     };
-    if old.sealed().is_some() {
+    if old.finished_at().is_some() {
         writer.limit = extent.0;
     }
     let next = writer.next;
@@ -160,9 +160,9 @@ fn copy_zone(device: &mut dyn BlockingDevice, target: &mut Zns, number: u32) -> 
     let writer = target.writers.get_mut(key);
     (writer.next, writer.end) = (next, next);
     if is_copied {
-        match old.sealed() {
+        match old.finished_at() {
             None => target.zone_mut(number).cut(extent.0),
-            // It is sealed already, and what it holds lies elsewhere now.
+            // It is finished already, and what it holds lies elsewhere now.
             Some(_) => target.zone_mut(number).drop_columns_behind(extent.0),
         }
         let entries = journal::whole(number, target.zone(number));
@@ -177,7 +177,7 @@ fn copy_zone(device: &mut dyn BlockingDevice, target: &mut Zns, number: u32) -> 
         target.close_chunks_of(key, &new, Lsn(0));
         target.writers.get_mut(key).columns = old_columns;
     }
-    if old.sealed().is_some() {
+    if old.finished_at().is_some() {
         target.close_chunks_of(key, &[], Lsn(0));
         target.remove_writer(key);
     }

@@ -8,10 +8,10 @@ mod copy;
 mod load;
 mod recover;
 
+use super::buffer_units::{BufferUnitId, BufferUnits};
 use super::canary::Canary;
 use super::extension::Extensions;
 use super::flight::Purpose;
-use super::frames::{FrameId, Frames};
 use super::journal::Table;
 use super::level::Levelling;
 use super::options::Options;
@@ -35,7 +35,9 @@ use crate::recovery::survey::{FoundChunk, Holds, Survey};
 use load::Loaded;
 use ocssd_base::{Prng, Slab, usize_of};
 use ocssd_ftl::log::{LogEntry, Lsn};
-use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
+use ocssd_ftl::{
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, UnitIndex,
+};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
 use recover::{FoundZone, Recovered, Sector};
@@ -72,7 +74,7 @@ pub struct MountReport {
 /// Finds out what each chunk holds, and makes chunks of pages readable, with those that do not say what they hold.
 fn find_pages(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &mut Survey,
     options: &Options,
 ) -> Result<(), MountError> {
@@ -93,7 +95,7 @@ const NOT_THERE: &str = "there is no zns on these units, and none was to be made
                          with create=yes";
 
 /// Where tails go.
-fn tail_point(shape: &Shape, sizes: &JournalSizes, width: u32) -> AppendPoint<()> {
+fn tail_point(shape: &InstanceGeometry, sizes: &JournalSizes, width: u32) -> AppendPoint<()> {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     let &JournalSizes { chunk: chunk_sectors, mw_cunits, depth, .. } = sizes;
     AppendPoint::new(AppendConfig { chunk_sectors, mw_cunits, width, depth }, &all)
@@ -118,7 +120,7 @@ fn journal_sizes(sizes: &Sizes, options: &Options, sector_bytes: u32) -> Journal
 /// What a mount has found out.
 struct Mounting {
     geometry: Geometry,
-    shape: Shape,
+    shape: InstanceGeometry,
     groups: Vec<u32>,
     sizes: Sizes,
     survey: Survey,
@@ -138,7 +140,7 @@ impl Zns {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
-        let shape = Shape::new(&geometry, units);
+        let shape = InstanceGeometry::new(&geometry, units);
         let groups = groups(&geometry, units);
         let group_units = (0..=groups.iter().copied().max().unwrap_or(0))
             .map(|group| groups.iter().filter(|&&other| other == group).count())
@@ -279,7 +281,7 @@ fn new_tails(
 fn wear_of(
     device: &dyn BlockingDevice,
     options: &Options,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     loaded: Option<&Loaded>,
 ) -> ChunkWear<u32> {
     let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
@@ -306,7 +308,7 @@ fn assemble(
     let journal = Journal::new(&journal_sizes, points, &new, buffers);
     let tails = new_tails(tail_point, &sizes, (&recovered, closed_tails), buffers);
     let sequence = loaded.as_ref().map_or(0, |found| found.info.sequence).max(recovered.sequence);
-    // What survived of areas may take more frames than the write buffer has for one zone each.
+    // What survived of areas may take more buffer units than the write buffer has for one zone each.
     let units = |found: &FoundZone| found.tail.len().div_ceil(usize_of(sizes.unit)).saturating_sub(1);
     let beside: usize = recovered.zones.values().map(units).sum();
     let beside = u32::try_from(beside).expect("fewer units than an instance has");
@@ -323,15 +325,15 @@ fn assemble(
         active: 0,
         writers: Slab::new(sizes.zone_count),
         turns: VecDeque::new(),
-        frames: Frames::new(sizes.frames + beside, sizes.unit, buffers),
+        buffer_units: BufferUnits::new(sizes.buffer_units + beside, sizes.unit, buffers),
         requests: Requests::new(REQUESTS_MAX),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
         retries: Retries::new(COMMANDS_MAX),
         tails,
         space,
         filling: VecDeque::new(),
-        fills: BTreeSet::new(),
-        reset_after_fill: BTreeSet::new(),
+        padded: BTreeSet::new(),
+        reset_after_padding: BTreeSet::new(),
         wear,
         levelling: Levelling::new(options.wear_bound().is_some(), sizes.unit, buffers),
         padding: padding(sizes.unit, buffers),
@@ -361,7 +363,7 @@ impl Zns {
     /// Zones begin as they were found: full, closed with their open chunks and the part of a unit that tails had, or empty.
     fn begin_zones(
         &mut self,
-        shape: &Shape,
+        shape: &InstanceGeometry,
         recovered: Recovered,
         device: &mut dyn BlockingDevice,
     ) -> Result<(), MountError> {
@@ -370,16 +372,16 @@ impl Zns {
             if zone.state == ZoneState::Offline {
                 continue;
             }
-            let sealed = zone.sealed();
-            (zone.written, zone.shown, zone.in_row) = (sealed.unwrap_or(0), 0, 0);
-            if sealed.is_some() {
+            let finished_at = zone.finished_at();
+            (zone.written, zone.shown, zone.in_row) = (finished_at.unwrap_or(0), 0, 0);
+            if finished_at.is_some() {
                 self.set_state(number, ZoneState::Full);
             } else if self.zone(number).state == ZoneState::Empty && self.extensions.logged(number).is_some()
             {
                 self.set_state(number, ZoneState::Closed);
             }
         }
-        // Zones that go on have a frame each; read-only ones have what is left.
+        // Zones that go on have a buffer unit each; read-only ones have what is left.
         let (read_only, active): (Vec<_>, Vec<_>) = recovered
             .zones
             .into_iter()
@@ -411,50 +413,56 @@ impl Zns {
         writer.is_given_up = is_read_only;
         writer.is_ending = is_read_only || blocks == capacity;
         writer.columns = found.columns;
-        (writer.admitted, writer.next, writer.end, writer.landed) =
+        (writer.admitted, writer.next, writer.end, writer.programmed) =
             (found.units * unit, found.units, found.units, found.units);
         writer.tail.chunks = found.tail_chunks;
         for (at, sectors) in (found.units..).zip(found.tail.chunks(usize_of(unit))) {
-            let Some(frame) = self.frames.take(at) else {
-                assert!(is_read_only, "zone {number} is active and has no frame");
+            let Some(buffer_unit) = self.buffer_units.take(at) else {
+                assert!(is_read_only, "zone {number} is active and has no buffer unit");
                 break;
             };
-            self.begin_frame(number, frame, sectors, device.buffers());
-            let filled = self.frames.filled(frame);
+            self.begin_buffer_unit(number, buffer_unit, sectors, device.buffers());
+            let filled = self.buffer_units.filled(buffer_unit);
             let writer = self.writers.get_mut(key);
             writer.admitted += filled;
-            writer.held.insert(at, frame);
+            writer.held.insert(at, buffer_unit);
             (writer.tail.end, writer.tail.sent) = (writer.admitted, writer.admitted);
             if is_read_only {
                 continue;
             }
             if filled == unit {
-                writer.ready.push_back(frame);
+                writer.ready.push_back(buffer_unit);
             } else {
-                writer.filling = Some(frame);
+                writer.filling = Some(buffer_unit);
             }
         }
     }
 
-    /// What tails have of a unit goes to its frame, and what was never written is filled.
-    fn begin_frame(&mut self, zone: u32, frame: FrameId, sectors: &[Option<Sector>], buffers: &mut Buffers) {
+    /// What tails have of a unit goes to its buffer unit, and what was never written is filled.
+    fn begin_buffer_unit(
+        &mut self,
+        zone: u32,
+        buffer_unit: BufferUnitId,
+        sectors: &[Option<Sector>],
+        buffers: &mut Buffers,
+    ) {
         let count = u32::try_from(sectors.len()).expect("a unit");
         assert!((1..=self.sizes.unit).contains(&count), "{count} blocks of a unit are found");
         let is_whole_row = sectors.iter().all(Option::is_some);
         if is_whole_row {
-            self.frames.push(frame, count);
+            self.buffer_units.push(buffer_unit, count);
         }
         for (at, sector) in (0..).zip(sectors) {
             let Some(sector) = sector else { continue };
             if !is_whole_row {
-                self.frames.place(frame, at, 1);
+                self.buffer_units.place(buffer_unit, at, 1);
             }
-            let (data, oob) = buffers.sectors_mut(self.frames.buffer(frame), at, 1);
+            let (data, oob) = buffers.sectors_mut(self.buffer_units.buffer(buffer_unit), at, 1);
             data.copy_from_slice(&sector.data);
             oob.copy_from_slice(&sector.oob);
         }
         if !is_whole_row {
-            self.fill_holes(zone, frame, count, buffers);
+            self.pad_holes(zone, buffer_unit, count, buffers);
         }
     }
 }

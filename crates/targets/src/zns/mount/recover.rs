@@ -12,10 +12,10 @@ use crate::zns::canary::Canary;
 use crate::zns::journal::Table;
 use crate::zns::options::Options;
 use crate::zns::sizes::Sizes;
-use crate::zns::writer::HeldFrame;
+use crate::zns::writer::HeldBufferUnit;
 use crate::zns::zone::{Segment, UnitOfZone, Zone};
 use ocssd_base::usize_of;
-use ocssd_ftl::{ChunkIndex, Kind, OpenChunk, SectorTag, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind, OpenChunk, SectorTag};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{Addresses, ChunkState, Command, Op, PlaneMode, Ppa, Tag};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ pub struct FoundZone {
     /// Where these are, chunk by chunk.
     pub tail_chunks: Vec<ChunkIndex>,
     /// Chunks that take more.
-    pub columns: Vec<OpenChunk<HeldFrame>>,
+    pub columns: Vec<OpenChunk<HeldBufferUnit>>,
 }
 
 /// What a mount found out about zones.
@@ -107,17 +107,17 @@ impl Recovered {
     /// Looks at all zones of a table.
     pub fn new(
         media: &mut Media<'_>,
-        (shape, sizes, options): (&Shape, &Sizes, &Options),
+        (shape, sizes, options): (&InstanceGeometry, &Sizes, &Options),
         survey: &mut Survey,
         (mut table, mounted): (Table, u64),
     ) -> Result<Self, MountError> {
-        // One that was logged before its first page landed may be another's since: an earlier mount's log, or nobody's.
+        // One that was logged before its first page was programmed may be another's since: an earlier mount's log, or nobody's.
         table.tails.retain(|&chunk| {
             let found = survey.get(chunk);
             !matches!(found.state, ChunkState::Free | ChunkState::Offline) && found.pages().is_none()
         });
         let window = !options.has_canary(Canary::WindowForgotten);
-        let is_written = |zone: &&Zone| zone.sealed().is_none() && !zone.is_as_mounted(sizes.unit);
+        let is_written = |zone: &&Zone| zone.finished_at().is_none() && !zone.is_as_mounted(sizes.unit);
         let written: Vec<ChunkIndex> = table.zones.iter().filter(is_written).flat_map(Zone::chunks).collect();
         let written: BTreeSet<ChunkIndex> = written.into_iter().collect();
         for chunks in [written, table.tails.clone()] {
@@ -138,7 +138,7 @@ impl Recovered {
         };
         for number in 0..sizes.zone_count {
             let zone = &found.table.zones[usize_of(number)];
-            if zone.sealed().is_none() && zone.state != ZoneState::Offline {
+            if zone.finished_at().is_none() && zone.state != ZoneState::Offline {
                 found.look_at(media, (shape, sizes, options), survey, (number, &blocks, mounted))?;
             }
             found.sequence = found.sequence.max(found.table.zones[usize_of(number)].since);
@@ -147,11 +147,11 @@ impl Recovered {
         Ok(found)
     }
 
-    /// Finds the end of a zone that was not sealed.
+    /// Finds the end of a zone that was not finished.
     fn look_at(
         &mut self,
         media: &mut Media<'_>,
-        (shape, sizes, options): (&Shape, &Sizes, &Options),
+        (shape, sizes, options): (&InstanceGeometry, &Sizes, &Options),
         survey: &Survey,
         (number, blocks, mounted): (u32, &TailBlocks, u64),
     ) -> Result<(), MountError> {
@@ -190,7 +190,7 @@ impl Recovered {
         let zone = &mut self.table.zones[usize_of(number)];
         let takes_more = zone.state != ZoneState::ReadOnly;
         if end == sizes.zone_units {
-            zone.seal(sizes.capacity(), sizes.unit);
+            zone.finish_at(sizes.capacity(), sizes.unit);
             return Ok(());
         }
         if !takes_more {
@@ -239,7 +239,7 @@ impl Recovered {
 /// units before that: one that was on its way may be torn, and a zone that was being finished ends in a part of a unit.
 fn verified(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     (sizes, depth): (&Sizes, u32),
     zone: (&Zone, u64),
     end: UnitOfZone,
@@ -265,7 +265,7 @@ fn verified(
 /// The first of these units of which one of the first `count` sectors is not the zone's.
 fn first_foreign(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     (sizes, count): (&Sizes, u32),
     (zone, start): (&Zone, u64),
     units: Range<UnitOfZone>,
@@ -292,7 +292,7 @@ fn first_foreign(
 /// Every block in tails that may count, the newest of each, and the newest of all.
 fn tail_blocks(
     media: &mut Media<'_>,
-    shape: &Shape,
+    shape: &InstanceGeometry,
     survey: &Survey,
     (table, takes_oldest): (&Table, bool),
 ) -> Result<(TailBlocks, u64), MountError> {

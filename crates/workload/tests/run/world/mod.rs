@@ -16,7 +16,7 @@ use ocssd_targets::registry::Parts;
 use ocssd_targets::{Layout, Linear, Null, PlaneReads};
 use ocssd_workload::job::{Job, JobErrors, parse_job_file};
 use ocssd_workload::results::{Direction, JobResult};
-use ocssd_workload::run::{LayOut, Plan, PlanError, PlannedJob, Runner, TargetShape};
+use ocssd_workload::run::{JobPlan, LayOut, PlanError, PlannedJob, Runner, TargetShape};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -192,7 +192,7 @@ impl World {
             jobs.into_iter().enumerate().map(|(number, job)| PlannedJob { job, target: place(number) });
         let planned = planned.collect();
         let mut buffers = self.host.take_buffers();
-        let plan = Plan::new(planned, &self.shapes());
+        let plan = JobPlan::new(planned, &self.shapes());
         let plan = match plan {
             Ok(plan) => plan,
             Err(errors) => {

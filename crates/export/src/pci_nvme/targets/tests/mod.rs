@@ -1,7 +1,7 @@
 //! Guests of targets, whose namespaces are disks in memory and the simulator's models.
 
+mod hostile;
 mod pages_and_keys;
-mod rude;
 mod sound;
 mod zones;
 

@@ -14,7 +14,7 @@ use ocssd_lightnvm::{Buffers, Completion, Op, Ppa};
 
 impl Pblk {
     /// Finds lines that died, and resets those whose barrier is done. True if anything was done.
-    pub(super) fn erase(&mut self, buffers: &mut Buffers) -> bool {
+    pub(super) fn reset(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         for line in self.reclaimer.take_suspects() {
             any |= self.is_dead(line) && self.reclaimer.found_empty(line, self.sequence);
@@ -29,7 +29,7 @@ impl Pblk {
             let Some(line) = reclaimer.next_due(|line| lines.get(line).readers == 0 || under_reads) else {
                 break;
             };
-            self.begin_erase(line, buffers);
+            self.begin_reset(line, buffers);
             any = true;
         }
         any
@@ -51,7 +51,7 @@ impl Pblk {
     }
 
     /// Resets a line's good chunks.
-    pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
+    pub(super) fn begin_reset(&mut self, line: LineId, buffers: &mut Buffers) {
         self.lines.erasing(line);
         self.gc.line_reset(line);
         self.forget_copies(line);
@@ -89,16 +89,16 @@ impl Pblk {
         };
         assert!(!self.lists.contains(&reset.buffer()), "a list was given back before its reset ended");
         self.lists.push(reset.buffer());
-        self.stats.erase_failed += u64::from(bad.count_ones());
+        self.stats.reset_failed += u64::from(bad.count_ones());
         if completion.status.is_drive_failure() {
             self.stop(completion.status);
         }
         if self.reclaimer.command_ended(&command, bad) {
-            self.erased(command.line);
+            self.was_reset(command.line);
         }
     }
 
-    fn erased(&mut self, line: LineId) {
+    fn was_reset(&mut self, line: LineId) {
         let failed = self.reclaimer.end(line);
         if self.stopped().is_some() {
             // Some of its chunks may be as they were: the next mount looks at them.
@@ -108,9 +108,9 @@ impl Pblk {
             self.lines.mark_bad(line, unit);
         }
         self.valid.clear_line(line);
-        self.lines.erased(line);
+        self.lines.was_reset(line);
         self.wear.on_reset(&self.lines);
-        self.stats.lines_erased += 1;
+        self.stats.lines_reset += 1;
         self.limiter_update();
     }
 
@@ -129,7 +129,7 @@ impl Pblk {
             return None;
         }
         let line = self.take_line(stream)?;
-        if self.lines.get(line).state == (LineState::Free { erased: false }) {
+        if self.lines.get(line).state == (LineState::Free { was_reset: false }) {
             self.reclaimer.reset_soon(line);
             self.work_due = true;
             return None;

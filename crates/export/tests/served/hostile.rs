@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 
 fn quick() -> Limits {
     let short = Nanos::from_millis(200);
-    Limits { greeting: short, stall: short, stall_crowded: short, farewell: short, ..Limits::default() }
+    Limits { greeting: short, stall: short, stall_crowded: short, closing: short, ..Limits::default() }
 }
 
 /// A sound client is served, whatever went before.

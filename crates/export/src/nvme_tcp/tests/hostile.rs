@@ -23,7 +23,7 @@ fn write(blocks: u32) -> Sqe {
 fn dropped(world: &mut World, line: usize, bytes: &[u8]) -> (u16, u32, DropReason) {
     let answers = world.say(line, bytes);
     assert!(world.is_closed(line), "it was not dropped: {answers:?}");
-    let end = world.lines[line].end.clone().expect("it was rude");
+    let end = world.lines[line].end.clone().expect("it was hostile");
     assert!(!end.sentence.is_empty());
     match answers.last() {
         Some(Answer::Term { error, offset }) => (*error, *offset, end.reason),
@@ -141,7 +141,7 @@ fn data_that_came_twice_is_not_taken_for_another_commands() {
 }
 
 #[test]
-fn more_commands_than_entries_end_the_connection_and_so_does_a_farewell() {
+fn more_commands_than_entries_end_the_connection_and_so_does_a_closing() {
     let mut world = World::new();
     let (_, line, _) = world.ready((false, false));
     let mut bytes = Vec::new();

@@ -14,7 +14,7 @@ use ocssd_lightnvm::{Buffers, Completion, Op, Ppa, VECTOR_MAX};
 
 impl LinuxPblk {
     /// Finds lines that died, and resets those that may be. True if anything was done.
-    pub(super) fn erase(&mut self, buffers: &mut Buffers) -> bool {
+    pub(super) fn reset(&mut self, buffers: &mut Buffers) -> bool {
         if !self.has_written || self.is_read_only {
             return false;
         }
@@ -80,7 +80,7 @@ impl LinuxPblk {
             // In the place of the command that has just ended.
             return send_reset(&mut self.flight, command, reset);
         };
-        self.stats.erase_failed += u64::from(bad.count_ones());
+        self.stats.reset_failed += u64::from(bad.count_ones());
         assert!(!self.reset_lists.contains(&reset.buffer()), "a list was given back before its reset ended");
         self.reset_lists.push(reset.buffer());
         // Once the drive failed, some of the chunks may be as they were: the next mount looks at them.
@@ -99,9 +99,9 @@ impl LinuxPblk {
             (0..self.shape.units()).for_each(|unit| self.lines.mark_bad(line, UnitIndex(unit)));
         }
         self.valid.clear_line(line);
-        self.lines.erased(line);
+        self.lines.was_reset(line);
         self.to_open = self.to_open.filter(|&to_open| to_open != line);
-        self.stats.lines_erased += 1;
+        self.stats.lines_reset += 1;
     }
 }
 

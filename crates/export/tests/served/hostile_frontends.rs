@@ -17,7 +17,7 @@ fn world() -> World {
 fn quick() -> World {
     let short = Nanos::from_millis(200);
     let limits =
-        Limits { greeting: short, stall: short, stall_crowded: short, farewell: short, ..Limits::default() };
+        Limits { greeting: short, stall: short, stall_crowded: short, closing: short, ..Limits::default() };
     World::with(ServerOptions { vhost_user_blk: true, limits, ..ServerOptions::default() })
 }
 

@@ -27,8 +27,8 @@ fn check_error(kind: u32, sector: u64, readable: &[(u64, u32)], writable: &[(u64
 fn check_end(expected: &str, lay: impl FnOnce(&mut Guest)) {
     let (mut guest, mut dispatcher, mut disks) = world();
     lay(&mut guest);
-    let rude = guest.settle(&mut dispatcher, &mut disks).expect_err(expected);
-    assert!(rude.sentence.contains(expected), "{rude}");
+    let protocol_error = guest.settle(&mut dispatcher, &mut disks).expect_err(expected);
+    assert!(protocol_error.sentence.contains(expected), "{protocol_error}");
     assert_eq!((dispatcher.open_jobs(), dispatcher.pool.lent()), (0, 0));
 }
 

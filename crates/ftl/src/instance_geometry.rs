@@ -1,6 +1,6 @@
 //! Where a sector of an instance lies: lines, units and sectors, counted densely over the units leased to it.
 //!
-//! A line is the chunks with the same index on every unit (LightNVM paper section 4.2.1). A [`Place`] counts sectors
+//! A line is the chunks with the same index on every unit (LightNVM paper section 4.2.1). A [`PhysicalAddress`] counts sectors
 //! line by line, in a line unit by unit, so that a chunk is a run of places and a map entry needs no address format.
 //! Deliberately not here: the order in which a line is written (`provision`).
 
@@ -17,7 +17,7 @@ pub struct UnitIndex(pub u32);
 
 /// A sector of an instance: `(line * units + unit) * sectors_per_chunk + sector`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(pub u64);
+pub struct PhysicalAddress(pub u64);
 
 /// A chunk of an instance, from 0: `line * units + unit`, so that its places are a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ impl UnitIndex {
 
 /// The shape of an instance: its units, and how places and the drive's addresses turn into each other.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct InstanceGeometry {
     units: Vec<PuId>,
     lines: u32,
     chunks_per_pu: u32,
@@ -58,7 +58,7 @@ pub struct Shape {
     per_line: Divisor,
 }
 
-impl Shape {
+impl InstanceGeometry {
     /// The shape of an instance on `units` of a drive.
     ///
     /// # Panics
@@ -110,10 +110,10 @@ impl Shape {
 
     /// The first place of a line's chunk on a unit.
     #[must_use]
-    pub fn chunk_start(&self, line: LineId, unit: UnitIndex) -> Place {
+    pub fn chunk_start(&self, line: LineId, unit: UnitIndex) -> PhysicalAddress {
         assert!(line.0 < self.lines && unit.0 < self.units(), "a chunk beyond the instance");
         let chunk = u64::from(line.0) * u64::from(self.units()) + u64::from(unit.0);
-        Place(chunk * u64::from(self.sectors_per_chunk))
+        PhysicalAddress(chunk * u64::from(self.sectors_per_chunk))
     }
 
     /// The drive's name for a line's chunk on a unit.
@@ -131,7 +131,7 @@ impl Shape {
 
     /// A place by line, unit and sector.
     #[must_use]
-    pub fn split(&self, place: Place) -> (LineId, UnitIndex, u32) {
+    pub fn split(&self, place: PhysicalAddress) -> (LineId, UnitIndex, u32) {
         let (chunk, sector) = self.per_chunk.div_rem(place.0);
         let (line, unit) = self.per_line.div_rem(chunk);
         let narrow = |value: u64| u32::try_from(value).expect("a place of the instance has 32-bit parts");
@@ -147,7 +147,7 @@ impl Shape {
     /// The chunk a place is in, and the sector there. Cost: a multiplication.
     #[must_use]
     #[inline]
-    pub fn chunk_of(&self, place: Place) -> (ChunkIndex, u32) {
+    pub fn chunk_of(&self, place: PhysicalAddress) -> (ChunkIndex, u32) {
         let (chunk, sector) = self.per_chunk.div_rem(place.0);
         let narrow = |value: u64| u32::try_from(value).expect("a place of the instance has 32-bit parts");
         (ChunkIndex(narrow(chunk)), narrow(sector))
@@ -155,9 +155,9 @@ impl Shape {
 
     /// The first place of a chunk.
     #[must_use]
-    pub fn first_place(&self, chunk: ChunkIndex) -> Place {
+    pub fn first_place(&self, chunk: ChunkIndex) -> PhysicalAddress {
         assert!(chunk.0 < self.chunks(), "chunk {} is beyond the instance", chunk.0);
-        Place(u64::from(chunk.0) * u64::from(self.sectors_per_chunk))
+        PhysicalAddress(u64::from(chunk.0) * u64::from(self.sectors_per_chunk))
     }
 
     /// The line and the unit of a chunk.
@@ -186,13 +186,13 @@ impl Shape {
 
     /// The line a place is in.
     #[must_use]
-    pub fn line_of(&self, place: Place) -> LineId {
+    pub fn line_of(&self, place: PhysicalAddress) -> LineId {
         self.split(place).0
     }
 
     /// Whether two places lie in one line. Cost: two multiplications.
     #[must_use]
-    pub fn is_same_line(&self, one: Place, other: Place) -> bool {
+    pub fn is_same_line(&self, one: PhysicalAddress, other: PhysicalAddress) -> bool {
         self.line_of(one) == self.line_of(other)
     }
 
@@ -201,7 +201,7 @@ impl Shape {
     /// # Panics
     /// If the place is beyond the instance.
     #[must_use]
-    pub fn ppa(&self, place: Place) -> Ppa {
+    pub fn ppa(&self, place: PhysicalAddress) -> Ppa {
         let (line, unit, sector) = self.split(place);
         Ppa::new(self.chunk(line, unit), sector)
     }
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn every_place_splits_and_joins_on_an_odd_shape() {
         let geometry = Geometry::example(3, 2, 5, 48, 24);
-        let shape = Shape::new(&geometry, &[PuId(1), PuId(4), PuId(5)]);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(1), PuId(4), PuId(5)]);
         assert_eq!((shape.lines(), shape.units(), shape.places()), (5, 3, 5 * 3 * 48));
-        for place in (0..shape.places()).map(Place) {
+        for place in (0..shape.places()).map(PhysicalAddress) {
             let (line, unit, sector) = shape.split(place);
             assert_eq!(shape.chunk_start(line, unit).0 + u64::from(sector), place.0);
             assert_eq!(shape.ppa(place), Ppa::new(ChunkId(shape.pu(unit).0 * 5 + line.0), sector));
@@ -234,9 +234,13 @@ mod tests {
 
     #[test]
     fn places_of_a_line_are_neighbours() {
-        let shape = Shape::new(&Geometry::example(2, 1, 3, 10, 1), &[PuId(0), PuId(1)]);
+        let shape = InstanceGeometry::new(&Geometry::example(2, 1, 3, 10, 1), &[PuId(0), PuId(1)]);
         for (one, other, is_same) in [(0, 19, true), (19, 20, false), (20, 39, true), (0, 59, false)] {
-            assert_eq!(shape.is_same_line(Place(one), Place(other)), is_same, "{one} and {other}");
+            assert_eq!(
+                shape.is_same_line(PhysicalAddress(one), PhysicalAddress(other)),
+                is_same,
+                "{one} and {other}"
+            );
         }
     }
 }
