@@ -1,9 +1,10 @@
 //! Garbage collection: the valid sectors of a line are read, and go through the buffer like writes.
 //!
-//! The victim is the line with the fewest valid sectors, as in Linux, but for lines that Linux could not use as they are,
-//! which go first. Whole units are read, because whose a sector is lies beside it, or in the last of its unit. A sector the
-//! media lost stays where it is, so that reading it stays an error; its line is kept. Deliberately not here: resetting lines
-//! (`reset`).
+//! The victim is the line with the fewest valid sectors, as in Linux. Lines that Linux could not use as they are come when free
+//! lines are not few: each power cut costs the line that is written, and where one comes after the other, those that hold least
+//! give most for what can be moved in between. Whole units are read, because whose a sector is lies beside it, or in the last of
+//! its unit. A sector the media lost stays where it is, so that reading it stays an error; its line is kept. Deliberately not
+//! here: resetting lines (`reset`).
 
 use super::flight::Purpose;
 use super::format::{SECTOR_META_BYTES, entry_lba};
@@ -83,7 +84,7 @@ impl LinuxPblk {
         any | self.push_out()
     }
 
-    /// A line must be emptied: free ones are few, or Linux could not use it.
+    /// A line that Linux could not use, and that must be emptied for that.
     fn next_condemned(&self) -> Option<LineId> {
         self.condemned.iter().copied().find(|&line| !self.gc.is_taken(line) && self.valid.count(line) > 0)
     }
@@ -98,9 +99,8 @@ impl LinuxPblk {
             return false;
         }
         let is_low = self.lines.free_count() < self.lines_low;
-        let Some(line) = self.next_condemned().or_else(|| if is_low { self.cheapest() } else { None }) else {
-            return false;
-        };
+        let cheapest = if is_low { self.cheapest() } else { None };
+        let Some(line) = cheapest.or_else(|| self.next_condemned()) else { return false };
         assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} is no victim", line.0);
         self.gc.relocator.begin(line, self.valid.count(line));
         self.stats.lines_collected += 1;

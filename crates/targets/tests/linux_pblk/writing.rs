@@ -221,3 +221,28 @@ fn writes_that_can_never_succeed_are_refused_while_reads_go_on() {
     let refused = read_and_write(1_000_000_000);
     assert!((1000..2000).contains(&refused), "{refused} of 2000 writes");
 }
+
+/// A line that Linux could not use, and holds much, waits while free lines are few: each power cut costs one, and those that hold
+/// next to nothing give one for a few sectors.
+#[test]
+fn where_free_lines_are_few_the_cheapest_is_emptied_first() {
+    let mut linux = Linux::new(config(|_| ()));
+    for line in 0..36 {
+        linux.line(line, &[u64::from(line)], 1);
+    }
+    // Without a list: what should be its end is anything.
+    linux.open(36);
+    let many: Vec<u64> = (200..).take(linux.room(36)).collect();
+    linux.data(36, 0, &many, 1);
+    let end = linux.emeta(36, &many).len();
+    linux.close(36, &vec![0x70; end]);
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, report.by_sectors), (36, 1));
+    assert_eq!(mounted.write(BlockOp::Write { fua: true }, 300, &[2]), Status::SUCCESS);
+    let (erased, moved) = (mounted.count("lines_erased"), mounted.count("life_gc_sectors"));
+    assert!(erased > 0 && moved < 20, "{moved} sectors were moved before {erased} lines were free");
+    assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
+    let (mut again, report) = mounted.leave().mounted();
+    assert_eq!(report.by_sectors, 0, "the line was emptied in the end");
+    assert_eq!((again.read(200, 1), again.read(300, 1)), (vec![content(200, 1)], vec![content(300, 2)]));
+}
