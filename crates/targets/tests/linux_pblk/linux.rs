@@ -228,11 +228,16 @@ impl Linux {
     /// The same, with options.
     pub fn mounted_as(mut self, options: &Options) -> (Mounted, MountReport) {
         let (target, report) = self.mount(options).expect("it is there");
+        (self.hold(target), report)
+    }
+
+    /// An instance that was mounted, to be asked.
+    pub fn hold(mut self, target: LinuxPblk) -> Mounted {
         let buffer = self.buffers.take(256);
         let Self { flash, clock, buffers, layout, shape, units, .. } = self;
         let mut host: Host<_, _> = Host::new(flash, clock, buffers);
         host.add(Box::new(target));
-        (Mounted { host, buffer, layout, shape, units }, report)
+        Mounted { host, buffer, layout, shape, units }
     }
 }
 

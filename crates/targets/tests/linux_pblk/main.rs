@@ -4,4 +4,5 @@ mod damage;
 mod ending;
 mod linux;
 mod reading;
+mod reports;
 mod writing;

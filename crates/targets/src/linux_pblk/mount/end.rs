@@ -54,21 +54,65 @@ impl Ender<'_> {
         units.filter_map(run).collect()
     }
 
+    /// Fills what is not written of units, as far as their chunks take more. A chunk that turns out to be written less far than
+    /// the drive reported first is filled again, for its report is true since a write named it. True if the media took all of
+    /// the rest.
+    fn fill(
+        &self,
+        media: &mut Media<'_>,
+        survey: &mut Survey,
+        line: LineId,
+        units: &[LineOffset],
+    ) -> Result<bool, MountError> {
+        loop {
+            let before = self.written(survey, line);
+            let runs = self.unwritten(survey, line, units.iter().copied());
+            let is_sound = media.write(&runs, &[])?;
+            survey.look_again(media.device, self.shape, self.layout, line);
+            let now = self.written(survey, line);
+            assert!(
+                now.iter().all(|&now| now <= self.layout.chunk),
+                "a chunk of line {} is overfull",
+                line.0
+            );
+            if now.iter().zip(&before).all(|(now, before)| now >= before) {
+                return Ok(is_sound);
+            }
+        }
+    }
+
+    /// Sectors written of each chunk of a line.
+    fn written(&self, survey: &Survey, line: LineId) -> Vec<u32> {
+        (0..self.shape.units()).map(|unit| survey.chunk(line, UnitIndex(unit)).written).collect()
+    }
+
     /// Writes behind starts that MW_CUNITS hides, until they can be read.
     pub fn show_starts(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
         let started = survey.all_started(self.layout);
         let hidden: Vec<_> =
             started.filter(|&(line, unit)| survey.readable(line, unit) < self.layout.unit).collect();
         for (line, unit) in hidden {
-            let position = self.layout.position_of(unit);
-            let end = (self.layout.unit + self.mw_cunits).next_multiple_of(self.layout.unit);
-            let sectors = (0..end.min(self.layout.chunk)).step_by(usize_of(self.layout.unit));
-            let units = sectors.map(|sector| self.layout.offset(position, sector));
-            let runs = self.unwritten(survey, line, units);
-            media.write(&runs, &[])?;
-            survey.look_again(media.device, self.shape, self.layout, line);
+            self.fill(media, survey, line, &self.units_until(unit, self.layout.unit + self.mw_cunits))?;
         }
         Ok(())
+    }
+
+    /// Writes behind starts of which the drive reported more than is written: after that MW_CUNITS does not hide them.
+    pub fn show_missing_starts(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
+        for (line, unit) in survey.missing_starts.clone() {
+            let reported = survey.chunk(line, unit).written;
+            assert!(reported >= self.layout.unit, "the start of line {} was never reported", line.0);
+            self.fill(media, survey, line, &self.units_until(unit, reported + self.mw_cunits.max(1)))?;
+        }
+        Ok(())
+    }
+
+    /// The units of a chunk, from its start until they hold so many sectors.
+    fn units_until(&self, unit: UnitIndex, sectors: u32) -> Vec<LineOffset> {
+        let position = self.layout.position_of(unit);
+        let end = sectors.next_multiple_of(self.layout.unit).min(self.layout.chunk);
+        let starts = (0..end).step_by(usize_of(self.layout.unit));
+        starts.map(|sector| self.layout.offset(position, sector)).collect()
     }
 
     /// Fills open chunks of lines that are nobody's, because an open chunk cannot be reset on every drive.
@@ -80,11 +124,8 @@ impl Ender<'_> {
             let sectors = || (0..self.layout.chunk).step_by(usize_of(self.layout.unit));
             let positions = open.iter().map(|&unit| self.layout.position_of(unit));
             let units = positions.flat_map(|at| sectors().map(move |sector| self.layout.offset(at, sector)));
-            let runs = self.unwritten(survey, line, units);
-            if !runs.is_empty() {
-                media.write(&runs, &[])?;
-                survey.look_again(media.device, self.shape, self.layout, line);
-            }
+            let units: Vec<LineOffset> = units.collect();
+            self.fill(media, survey, line, &units)?;
         }
         Ok(())
     }
@@ -98,7 +139,7 @@ impl Ender<'_> {
         may_go_on: bool,
     ) -> Result<Ending, MountError> {
         let units = || (0..self.shape.units()).map(UnitIndex);
-        let before: Vec<u32> = units().map(|unit| survey.chunk(line, unit).written).collect();
+        let before = self.written(survey, line);
         let parts = parts_of(survey, line).clone();
         let data: Vec<LineOffset> = parts.data_units(self.layout).collect();
         let has_begun = parts.emeta_units(self.layout).any(|offset| {
@@ -113,9 +154,7 @@ impl Ender<'_> {
         assert!(!data.is_empty(), "line {} has no data", line.0);
         let may_go_on = may_go_on && !has_begun && !is_cut_short;
         let end = if may_go_on { self.needed(&data, &before) } else { data.len() };
-        let runs = self.unwritten(survey, line, data[..end].iter().copied());
-        let is_sound = media.write(&runs, &[])?;
-        survey.look_again(media.device, self.shape, self.layout, line);
+        let is_sound = self.fill(media, survey, line, &data[..end])?;
         // The end metadata may be nearer than the end of the window.
         let is_shown =
             |survey: &Survey| units().all(|unit| survey.readable(line, unit) >= before[unit.index()]);
@@ -123,16 +162,14 @@ impl Ender<'_> {
             return Ok(Ending::GoesOn(1 + end));
         }
         if end < data.len() {
-            let runs = self.unwritten(survey, line, data.iter().copied());
-            media.write(&runs, &[])?;
-            survey.look_again(media.device, self.shape, self.layout, line);
+            self.fill(media, survey, line, &data)?;
         }
         if !has_begun && is_shown(survey) {
             return Ok(Ending::Emeta);
         }
-        let runs = self.unwritten(survey, line, parts.emeta_units(self.layout));
-        media.write(&runs, &[])?;
-        survey.look_again(media.device, self.shape, self.layout, line);
+        // Data as well: where the end was written by a report that was behind, they were not filled.
+        let all: Vec<LineOffset> = data.into_iter().chain(parts.emeta_units(self.layout)).collect();
+        self.fill(media, survey, line, &all)?;
         Ok(Ending::Nothing)
     }
 

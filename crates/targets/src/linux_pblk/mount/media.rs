@@ -7,7 +7,7 @@ use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Tag, VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
 };
 
 /// Commands of a batch (chosen: enough for every unit of a large drive).
@@ -40,6 +40,8 @@ pub struct ReadUnit<'a> {
     pub oob: &'a [u8],
     /// Bit `i`: the media did not give sector `i`.
     pub lost: u64,
+    /// Those of `lost` are not written, or not yet to be read.
+    pub is_missing: bool,
 }
 
 impl<'a> Media<'a> {
@@ -82,7 +84,8 @@ impl<'a> Media<'a> {
                 let lost = if completion.status.has_data() { 0 } else { completion.failed.max(1) };
                 let buffer = self.buffers[index];
                 let (bytes, oob) = (buffers.whole(buffer, 0, self.unit), buffers.oob(buffer, 0, self.unit));
-                each(number * BATCH + index, ReadUnit { bytes, oob, lost });
+                let is_missing = completion.status == Status::UNWRITTEN;
+                each(number * BATCH + index, ReadUnit { bytes, oob, lost, is_missing });
             }
             self.sectors_read += u64::from(self.unit) * u64::try_from(batch.len()).expect("a batch is small");
         }

@@ -166,6 +166,10 @@ impl Loaded {
             ender.show_starts(media, survey)?;
         }
         survey.read_smeta(media, ender.shape, ender.layout)?;
+        if !options.read_only && !survey.missing_starts.is_empty() {
+            ender.show_missing_starts(media, survey)?;
+            survey.read_smeta(media, ender.shape, ender.layout)?;
+        }
         let is_fresh = survey.instance.is_none() && survey.hidden == 0;
         if is_fresh && !options.create {
             return Err(MountError::NotThere(NOT_THERE));

@@ -10,7 +10,7 @@ use super::survey::{FoundLine, Survey};
 use super::{MountError, MountReport};
 use ocssd_base::usize_of;
 use ocssd_ftl::{InstanceGeometry, L2p, LineId, Mapped, PhysicalAddress, ValidMap};
-use ocssd_lightnvm::Ppa;
+use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// Sectors no drive comes to in its life; larger counts are damage that the checksum did not find, and could not be added to.
 const COUNT_MAX: u64 = 1 << 62;
@@ -117,6 +117,13 @@ impl Recovery<'_> {
     /// Takes the blocks of a unit into the map, as its sectors name them.
     fn unit(&mut self, line: LineId, first: LineOffset, unit: &ReadUnit<'_>) {
         let sectors = self.layout.unit;
+        let (position, _) = self.layout.split(first);
+        let is_open = self.survey.chunk(line, self.layout.unit_at(position)).state == ChunkState::Open;
+        if unit.is_missing && is_open {
+            // The drive reported more than is written: MW_CUNITS may hide this.
+            self.report.hidden += u64::from(sectors);
+            return;
+        }
         let at = |sector: u32| usize_of(sector) * self.layout.sector_bytes;
         let (entries, stride) = if self.packed {
             // If the last sector is lost, nobody knows whose the others are.

@@ -56,6 +56,8 @@ pub struct Survey {
     pub foreign: u32,
     /// Lines whose starts cannot be read.
     pub lost_starts: u32,
+    /// Lines whose starts are not written as far as the drive reported, or hidden by MW_CUNITS, with the units they are on.
+    pub missing_starts: Vec<(LineId, UnitIndex)>,
     /// Sectors of starts that cannot be read yet.
     pub hidden: u64,
     /// Sectors that must follow one in an OPEN chunk before it can be read.
@@ -80,6 +82,7 @@ impl Survey {
             instance: None,
             foreign: 0,
             lost_starts: 0,
+            missing_starts: Vec::new(),
             hidden: 0,
             mw_cunits: device.geometry().mw_cunits,
         };
@@ -124,13 +127,17 @@ impl Survey {
         GoodChunks { chunks: used().map(|parts| parts.good_chunks).sum(), lines }
     }
 
-    /// Reads the start metadata of every line whose first chunk has them, and orders the lines of the first instance met.
+    /// Reads the start metadata of every line whose first chunk has them, and orders the lines of the first instance met. What
+    /// was found before is found anew.
     pub fn read_smeta(
         &mut self,
         media: &mut Media<'_>,
         shape: &InstanceGeometry,
         layout: &LineLayout,
     ) -> Result<(), MountError> {
+        (self.instance, self.foreign, self.lost_starts) = (None, 0, 0);
+        self.lines.clear();
+        self.missing_starts.clear();
         let started: Vec<(LineId, UnitIndex)> = self.all_started(layout).collect();
         let can_be_read = |&(line, unit): &(LineId, UnitIndex)| self.readable(line, unit) >= layout.unit;
         let (written, hidden): (Vec<_>, Vec<_>) = started.into_iter().partition(can_be_read);
@@ -139,10 +146,14 @@ impl Survey {
             written.iter().map(|&(line, unit)| Ppa::new(shape.chunk(line, unit), 0)).collect();
         let mut newer = None;
         media.read_units(&firsts, |index, unit| {
-            let (line, _) = written[index];
+            let (line, on) = written[index];
             // A line whose start cannot be read is free, as in Linux.
             if unit.lost != 0 {
-                self.lost_starts += 1;
+                if unit.is_missing && self.chunk(line, on).state == ChunkState::Open {
+                    self.missing_starts.push((line, on));
+                } else {
+                    self.lost_starts += 1;
+                }
                 return;
             }
             match Smeta::decode(layout, unit.bytes) {
@@ -156,6 +167,8 @@ impl Survey {
             return Err(MountError::Unreadable(format!("line {}: {error}", line.0)));
         }
         self.lines.sort_by_key(|found| found.smeta.seq_nr);
+        let missing = u64::try_from(self.missing_starts.len()).expect("fewer lines than 2^32");
+        self.hidden += u64::from(layout.unit) * missing;
         Ok(())
     }
 
