@@ -225,8 +225,9 @@ struct MapSizes {
 }
 
 impl MapSizes {
-    /// Chunks are a quarter more than the pages fill, so that one that is emptied gives a fifth of itself; beside these are those
-    /// that are open, and those that what waits in buffer units may need before the first is emptied.
+    /// Chunks are a quarter more than the pages fill, so that one that is emptied gives a fifth of itself, and so many that the
+    /// emptiest holds a write unit less than it has room for, so that it gives one in any case; beside these are those that are
+    /// open, and those that what waits in buffer units may need before the first is emptied.
     fn new(pages: u64, geometry: &Geometry, options: &Options, units: u32) -> Self {
         if pages == 0 {
             return Self::default();
@@ -235,8 +236,9 @@ impl MapSizes {
         let width = narrow(pages / u64::from(chunk)).clamp(1, units);
         let buffer_units = width * (mw_cunits.div_ceil(unit) + 1 + options.writes_per_unit) + 2;
         let keep = width + (buffer_units * unit).div_ceil(chunk);
-        let filled = (pages + pages / 4).div_ceil(u64::from(chunk));
-        assert!(filled * u64::from(chunk) > pages, "pages fill their chunks to the last sector");
+        let emptiest = u64::from(chunk - unit);
+        let filled = (pages + pages / 4).div_ceil(u64::from(chunk)).max(pages.div_ceil(emptiest));
+        assert!(filled * emptiest >= pages, "of {filled} chunks of {pages} pages none gives a write unit");
         Self { buffer_units, width, chunks: narrow(filled) + width + keep + 2, keep }
     }
 }

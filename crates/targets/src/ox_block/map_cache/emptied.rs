@@ -23,6 +23,11 @@ pub struct Emptied {
 }
 
 impl Emptied {
+    /// True while pages of the chunk are still to go to buffer units.
+    pub fn has_pages_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
     /// True of a page that is read so that it can be written.
     pub fn awaits(&self, page: PageNumber) -> bool {
         self.left.iter().take(READ_MAX).any(|&other| other == page)

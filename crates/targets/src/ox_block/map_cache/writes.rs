@@ -5,6 +5,7 @@
 //! are waited for. Deliberately not here: buffer units' ways to media (`ox::program`).
 
 use super::super::store::{Owner, OxBlock, Slot};
+use super::emptied::Emptied;
 use super::pages::{Leaving, MapPages, PageNumber};
 use super::{MapCache, page_codec};
 use crate::ox::canary::Canary;
@@ -43,10 +44,18 @@ impl OxBlock {
             match pages.next_leaving(may_write, stays) {
                 Some(Leaving::Gone(page)) => self.store.l2p.forget_shard(page.index()),
                 Some(Leaving::ToWrite(page)) => self.write_page(page, buffers),
-                None => return any | self.close_partial_pages(),
+                None => return any | self.close_leaving_pages(),
             }
             any = true;
         }
+    }
+
+    /// A buffer unit of pages that memory has no room for goes out in part, but not while pages of a chunk that is emptied are
+    /// still read: these fill it. Going out with what has come so far, they would take as many write units elsewhere as the chunk
+    /// gives back, or more. True if one does.
+    fn close_leaving_pages(&mut self) -> bool {
+        let is_filled_on = self.cache().emptied.as_ref().is_some_and(Emptied::has_pages_left);
+        !is_filled_on && self.close_partial_pages()
     }
 
     /// True if a page that changed may be written: what is kept is for pages that leave a chunk which is to be reset.
