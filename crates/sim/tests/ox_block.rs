@@ -1,12 +1,13 @@
 //! `ox-block`: every request a transaction, whole or absent after a power cut at any time, and present once answered.
 
-use ocssd_sim::campaign::run_seed;
+use ocssd_sim::campaign::{run_asked, run_seed};
 use ocssd_sim::exhaustive;
 use ocssd_sim::journal::Keep;
 use ocssd_sim::run::Ended;
-use ocssd_sim::swarm::Size;
+use ocssd_sim::swarm::{Asked, Size};
 use ocssd_sim::tally::Tally;
 use ocssd_targets::registry;
+use std::sync::Arc;
 
 fn assert_ends_well(size: Size, seed: u64, tally: &mut Tally) {
     let kind = registry::find("ox-block").expect("a kind");
@@ -51,6 +52,24 @@ fn tight_instances_go_on() {
         assert_ends_well(Size::Tiny, seed, &mut tally);
     }
     assert!(tally.of("victims") > 0, "{tally:?}");
+}
+
+/// With four pages of the map in memory. 581 and 1313: chunks of pages took as many write units elsewhere as they gave back.
+/// 768: chunks that died were held by copies in a page of the log for which nobody waited.
+#[test]
+fn instances_with_few_pages_of_the_map_in_memory_go_on() {
+    let kind = registry::find("ox-block").expect("a kind");
+    let held = [("map_page_bytes", "128"), ("map_cache_bytes", "512")];
+    let held = held.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let asked = Asked::of(kind, Size::Any, &held);
+    for seed in [581, 768, 1313] {
+        let done = run_asked(kind, &asked, seed, &|_| true, Keep::Nothing, &Arc::default());
+        let ran = done.expect("one of the drives fits").ran;
+        if let Ended::Failed(failure) = ran.ended {
+            panic!("seed {seed}, step {}: {}\n{}", failure.step, failure.cause, failure.state);
+        }
+        assert!(ran.tally.of("map_written_sectors") > 0, "seed {seed}: no page left memory");
+    }
 }
 
 #[test]

@@ -45,6 +45,7 @@ impl<S: Store> Ox<S> {
         S::is_log_awaited(self) && !self.group_commit.is_waiting()
             || self.collection_waits_for_log()
             || self.users_wait_for_copies()
+            || self.dead_chunks_wait_for_copies()
             || self.ending != Ending::No
             || self.space.waits_for_log(self.journal.log.durable())
     }
@@ -52,6 +53,12 @@ impl<S: Store> Ox<S> {
     /// True if users have no place to write to, and a chunk would be free once copies in the log are true.
     fn users_wait_for_copies(&self) -> bool {
         self.buffer.ready(StreamIndex::USER) > 0 && self.is_a_victim_copied()
+    }
+
+    /// True if nothing else goes on, and chunks that died are held by copies from them that only the log must still make true:
+    /// users wrote again what was copied, so their victims are forgotten and nobody waits for the page, but for room they all may.
+    fn dead_chunks_wait_for_copies(&self) -> bool {
+        self.flight.len() == 0 && !self.logged.is_empty() && self.space.is_a_dead_chunk_held()
     }
 
     /// Gives out pages of the log. True if any was.

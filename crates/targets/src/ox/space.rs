@@ -335,6 +335,11 @@ impl<L: Live> Space<L> {
         self.dead.len()
     }
 
+    /// True if a dead chunk may not be reset because somebody reads it, or has copied from it. Cost: the dead chunks.
+    pub fn is_a_dead_chunk_held(&self) -> bool {
+        self.dead.iter().any(|&(_, chunk)| self.holds[chunk.index()] > 0)
+    }
+
     /// True if a chunk that died waits for the log.
     pub fn waits_for_log(&self, durable: Lsn) -> bool {
         self.awaited > durable && !self.dead.is_empty()
