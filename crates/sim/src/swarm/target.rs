@@ -158,12 +158,11 @@ fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&st
     let mut options =
         vec![("durability".to_owned(), if is_volatile { "flush" } else { "request" }.to_owned())];
     let seed = ox_machines(draw, config, size, &mut options);
-    // Some large worlds come to empty chunks of pages for ever (docs/ox-block.md, "A map larger than memory"): they have all of
-    // the map in memory.
-    if size == Size::Tiny && seed % 5 < 2 {
+    if seed % 5 < 2 {
         // Part of the map is on media: hardly any of it is in memory, half of it, or all.
-        let pick = |numbers: [u64; 4], by: u64| numbers[usize::try_from(seed / by % 4).expect("below four")];
-        let page = pick([128, 128, 256, 512], 5);
+        let pick = |numbers: [u32; 4], by: u64| numbers[usize::try_from(seed / by % 4).expect("below four")];
+        let pages = if size == Size::Tiny { [128, 128, 256, 512] } else { [128, 128, 512, 4096] };
+        let page = pick(pages, 5).min(config.geometry.sector_bytes);
         options.push(("map_page_bytes".to_owned(), page.to_string()));
         options.push(("map_cache_bytes".to_owned(), (page * pick([4, 6, 12, 1000], 20)).to_string()));
     }
