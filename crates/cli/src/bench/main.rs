@@ -8,6 +8,7 @@
 //! before a benchmark's own.
 
 mod cpu;
+mod flushes;
 #[cfg(target_os = "linux")]
 #[path = "../heap.rs"]
 mod heap;
@@ -60,7 +61,7 @@ const OX_AGED: Setting =
     Setting { target: "ox-block", sectors_per_chunk: Some(256), chunks_per_pu: Some(150), ..PBLK_AGED };
 
 /// The issues' figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
-const BENCHES: [Bench; 10] = [
+const BENCHES: [Bench; 11] = [
     Bench {
         name: "rand_read_4k_qd64",
         job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
@@ -114,6 +115,14 @@ const BENCHES: [Bench; 10] = [
         sectors_per_io: 1,
         unit: "io/cpu-s",
         setting: PBLK_AGED,
+    },
+    Bench {
+        name: "ox_rand_read_4k_qd64",
+        job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
+              number_ios=3000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+        setting: Setting { target: "ox-block", ..RAW },
     },
     Bench {
         name: "ox_rand_write_4k_steady",
@@ -186,6 +195,8 @@ impl Written {
     #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
     fn report(self, bench: &str, spent: Nanos) {
         if self.user == 0 {
+            // Reads change nothing, so there is nothing to log, and no garbage.
+            assert_eq!((self.log, self.moved), (0, 0), "{bench} wrote nothing: sectors of log, and moved");
             return;
         }
         let (user, all) = (self.user as f64, (self.user + self.moved + self.padded + self.meta) as f64);
@@ -227,7 +238,15 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let names: Vec<&str> = BENCHES
         .iter()
         .map(|bench| bench.name)
-        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT, tables::NAME, keys::NAME])
+        .chain([
+            "memory",
+            "wall_read_qd1",
+            mount::NAME,
+            mount::NAME_CUT,
+            tables::NAME,
+            keys::NAME,
+            flushes::NAME,
+        ])
         .collect();
     for argument in arguments {
         let number = |text: &str| {
@@ -307,6 +326,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(keys::NAME) {
         keys::measure(ios, &options);
+    }
+    if is_chosen(flushes::NAME) {
+        flushes::measure(ios, &options);
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();
