@@ -3,6 +3,7 @@
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
 pub mod block_ssd;
+mod chunk_reports;
 mod chunk_wear;
 pub mod eleos;
 mod flight;

@@ -1,7 +1,7 @@
 //! Why a target that keeps itself on media cannot be mounted: the same words for each.
 
 use crate::read_again::is_of_media;
-use ocssd_lightnvm::{Completion, PowerCut, Status};
+use ocssd_lightnvm::{ChunkDescriptor, Completion, PowerCut, Status};
 use std::fmt;
 
 /// Why there is no instance.
@@ -28,6 +28,13 @@ pub enum MountError {
         what: &'static str,
         /// How it ended.
         status: Status,
+    },
+    /// What the drive reports of a chunk cannot be true, also after it was told to write there.
+    Report {
+        /// What it reports.
+        report: ChunkDescriptor,
+        /// Why that cannot be: "there is content behind its write pointer".
+        why: &'static str,
     },
     /// The power went.
     PowerCut(PowerCut),
@@ -75,6 +82,21 @@ impl fmt::Display for MountError {
                 "the drive failed {what} with {status}, and without it the mount would miss what was written; nothing is lost, \
                  mount again once the drive works"
             ),
+            Self::Report { report: ChunkDescriptor { state, first, sectors, write_pointer, .. }, why } => {
+                write!(
+                    f,
+                    "the drive reports of the chunk of {sectors} sectors at {:#x} that it is {state}, ",
+                    first.0
+                )?;
+                match write_pointer {
+                    Some(at) => write!(f, "with its write pointer at {at}, ")?,
+                    None => f.write_str("without a write pointer, ")?,
+                }
+                write!(
+                    f,
+                    "but {why}; nothing was lost by this mount, and another after a power cycle may find better reports"
+                )
+            }
             Self::PowerCut(cut) => cut.fmt(f),
         }
     }

@@ -24,7 +24,8 @@ impl Above for Kv {
     const CUT: Cut = Cut { extents: 512, units_min: 4, writes_blocks: false, names_content: false };
 
     fn mount(device: &mut dyn BlockingDevice, options: &Self::Options) -> Result<(Self, String), String> {
-        let (kv, report) = Self::mount(device, &[PuId(0)], options).map_err(|error| error.to_string())?;
+        let (kv, report) =
+            Self::mount_as_reported(device, &[PuId(0)], options).map_err(|error| error.to_string())?;
         let about = kv.describe(&report);
         Ok((kv, about))
     }

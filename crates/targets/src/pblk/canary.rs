@@ -92,6 +92,8 @@ pub enum Canary {
     GoneIsUnwritten,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
+    /// What lies behind a write pointer that is reported too low is not looked for.
+    LowReportBelieved,
     /// A chunk that is written less far than the drive reported is not filled again: a report that is believed once.
     ReportBelieved,
     /// A drive that fails a write is taken for one that closed the chunk: the buffer unit goes out again, elsewhere, for ever.
@@ -146,6 +148,7 @@ impl Canary {
         (Self::StaleGeneration, "stale-generation"),
         (Self::WearIgnored, "wear-ignored"),
         (Self::WindowForgotten, "window-forgotten"),
+        (Self::LowReportBelieved, "low-report-believed"),
         (Self::ReportBelieved, "report-believed"),
         (Self::ShardMisplaced, "shard-misplaced"),
         (Self::DiscardsOverflow, "discards-overflow"),

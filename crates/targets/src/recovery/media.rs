@@ -3,12 +3,14 @@
 //! Deliberately not here: what is read, and why.
 
 use super::page_tag;
+use crate::chunk_reports::{Doubt, Look, confirm, doubts};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
-use ocssd_ftl::{SectorTag, TAG_BYTES};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Geometry, Op, PlaneMode, Ppa, Status, Tag,
+    VECTOR_MAX,
 };
 
 /// Commands of a batch (chosen: two for each unit of a drive with 32).
@@ -173,8 +175,9 @@ impl<'a> Media<'a> {
 
     /// Writes padding, `unit` sectors at a time, or fewer up to the next border of units. What the media fail is left as it
     /// is; a drive that fails is an error.
-    pub fn pad(&mut self, paddings: &[Padding], unit: u32) -> Result<(), MountError> {
+    pub fn pad(&mut self, paddings: &[Padding], unit: u32) -> Result<Vec<ChunkId>, MountError> {
         let mut left: Vec<Padding> = paddings.to_vec();
+        let mut elsewhere = Vec::new();
         while left.iter().any(|padding| padding.from < padding.to) {
             left.retain(|padding| padding.from < padding.to);
             for batch in left.chunks_mut(BATCH) {
@@ -195,10 +198,32 @@ impl<'a> Media<'a> {
                     if !end.status.is_success() && end.status != Status::WRITE_NEXT_UNIT {
                         padding.to = padding.from;
                     }
+                    if end.status == Status::OUT_OF_ORDER {
+                        elsewhere.push(padding.chunk);
+                    }
                 }
             }
         }
-        Ok(())
+        assert!(elsewhere.len() <= paddings.len(), "a chunk was refused twice");
+        Ok(elsewhere)
+    }
+
+    /// Looks whether chunks hold what their reports do not tell, and has the drive look at those again.
+    ///
+    /// # Errors
+    /// [`MountError::Report`] if a report is no better then.
+    pub fn settle_reports(&mut self, shape: &InstanceGeometry) -> Result<(), MountError> {
+        let chunks: Vec<ChunkId> =
+            (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
+        let doubts = doubts(self.device, &chunks, Look::Behind)?;
+        let Geometry { ws_opt, sectors_per_chunk, .. } = *self.device.geometry();
+        let padding = |doubt: &Doubt| {
+            let to = (doubt.sector / ws_opt + 1) * ws_opt;
+            Padding { chunk: doubt.chunk, from: doubt.sector, to: to.min(sectors_per_chunk) }
+        };
+        let paddings: Vec<Padding> = doubts.iter().map(padding).collect();
+        self.pad(&paddings, ws_opt)?;
+        confirm(self.device, &doubts)
     }
 
     fn fill(&mut self, buffer: BufId, count: u32) {

@@ -104,7 +104,7 @@ impl Survey {
     }
 
     /// Pads those of these chunks that are open: up to the sector given with each, and to a border of write units. One that turns
-    /// out to be written less far than the drive reported first is padded again, for its report is true since.
+    /// out to be written less far than the drive reported first, or farther, is padded again, for its report is true since.
     pub fn pad(
         &mut self,
         media: &mut Media<'_>,
@@ -137,14 +137,16 @@ impl Survey {
         };
         let paddings: Vec<Padding> = open.iter().map(padding).collect();
         assert!(paddings.iter().all(|padding| padding.from <= padding.to), "padding goes back: {paddings:?}");
-        media.pad(&paddings, ws_opt)?;
+        let elsewhere = media.pad(&paddings, ws_opt)?;
         let mut behind = Vec::new();
         for (chunk, _) in open {
             let FoundChunk { holds, before, written, .. } = *self.get(chunk);
             let now = found(media, shape, chunk);
             assert!(before <= written, "chunk {} was written further before this mount", chunk.0);
             assert!(now.written <= sectors_per_chunk, "chunk {} is overfull", chunk.0);
-            if now.written < written {
+            // Shorter, or longer: what was written last is hidden still.
+            let is_elsewhere = now.written != written && elsewhere.contains(&shape.chunk_id(chunk));
+            if now.written < written || is_elsewhere {
                 behind.push(chunk);
             }
             self.0[chunk.index()] = FoundChunk { holds, before: before.min(now.written), ..now };

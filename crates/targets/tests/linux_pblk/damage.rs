@@ -221,7 +221,7 @@ fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
     linux.data(0, 0, &[1, 2, 3, 4], 1);
     let chunk = linux.ppa(0, linux.parts(0).data(&linux.layout)).chunk;
     let kind = FaultKind::UnrecoveredRead;
-    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(3), times: 3 });
+    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(3), times: u32::MAX });
     let (mut mounted, report) = linux.mounted();
     assert_eq!((report.mapped, report.lost), (1, 4));
     assert_eq!(mounted.read(4, 1), [content(4, 1)]);

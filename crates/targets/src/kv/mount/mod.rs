@@ -76,6 +76,26 @@ impl Kv {
         units: &[PuId],
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
+        let shape = InstanceGeometry::new(device.geometry(), units);
+        // Before anything is written.
+        Sizes::new(device.geometry(), &shape, options, shape.chunks(), None)
+            .map_err(MountError::DoesNotFit)?;
+        let mut media = Media::new(device);
+        let settled = media.settle_reports(&shape);
+        media.end();
+        settled?;
+        Self::mount_as_reported(device, units, options)
+    }
+
+    /// The same on a device that knows how far each of its chunks is written.
+    ///
+    /// # Errors
+    /// As of [`Self::mount`].
+    pub fn mount_as_reported(
+        device: &mut dyn BlockingDevice,
+        units: &[PuId],
+        options: &Options,
+    ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
         let shape = InstanceGeometry::new(&geometry, units);
         // Before anything is written.

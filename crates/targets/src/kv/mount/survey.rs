@@ -91,7 +91,7 @@ impl Survey {
         };
         let paddings: Vec<Padding> = open.iter().map(padding).collect();
         assert!(paddings.iter().all(|padding| padding.from <= padding.to), "padding goes back: {paddings:?}");
-        media.pad(&paddings, unit)?;
+        let elsewhere = media.pad(&paddings, unit)?;
         let mut behind = Vec::new();
         for &chunk in open {
             let before = self.get(chunk).written;
@@ -107,11 +107,12 @@ impl Survey {
                 "chunk {} is FREE and written",
                 chunk.0
             );
-            if found.written < before && found.state == ChunkState::Open {
+            let is_elsewhere = elsewhere.contains(&shape.chunk_id(chunk)) && found.written != before;
+            if (found.written < before || is_elsewhere) && found.state == ChunkState::Open {
                 behind.push(chunk);
             }
         }
-        // The drive's report of those was behind; it is true since they were named by a write.
+        // The drive's report of those was not true; it is since they were named by a write.
         if behind.is_empty() { Ok(()) } else { self.pad(media, shape, &behind, until) }
     }
 

@@ -83,6 +83,8 @@ impl LightLsm {
         let mut media = Media::new(device);
         if options.medium == Medium::Extents {
             media = media.without_tags();
+        } else {
+            media.settle_reports(&shape)?;
         }
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();

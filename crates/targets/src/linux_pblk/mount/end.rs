@@ -9,7 +9,7 @@
 use super::super::format::{
     EMETA_VERSION_MINOR, Emeta, Header, LineLayout, LineOffset, LineParts, Uuid, WaCounters, lba_list_mut,
 };
-use super::media::{Media, Run};
+use super::media::{Media, Run, Written};
 use super::survey::{FoundLine, Survey};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
@@ -54,20 +54,21 @@ impl Ender<'_> {
         units.filter_map(run).collect()
     }
 
-    /// Fills what is not written of units, as far as their chunks take more. A chunk that turns out to be written less far than
-    /// the drive reported first is filled again, for its report is true since a write named it. True if the media took all of
-    /// the rest.
+    /// Fills what is not written of units, as far as their chunks take more. Where a chunk turns out not to end where the drive
+    /// reported first all is filled again, for its report is true since a write named it. What became of the last try, and
+    /// whether there was another.
     fn fill(
         &self,
         media: &mut Media<'_>,
         survey: &mut Survey,
         line: LineId,
         units: &[LineOffset],
-    ) -> Result<bool, MountError> {
+    ) -> Result<Written, MountError> {
+        let mut was_elsewhere = false;
         loop {
             let before = self.written(survey, line);
             let runs = self.unwritten(survey, line, units.iter().copied());
-            let is_sound = media.write(&runs, &[])?;
+            let written = media.write(&runs, &[])?;
             survey.look_again(media.device, self.shape, self.layout, line);
             let now = self.written(survey, line);
             assert!(
@@ -75,9 +76,11 @@ impl Ender<'_> {
                 "a chunk of line {} is overfull",
                 line.0
             );
-            if now.iter().zip(&before).all(|(now, before)| now >= before) {
-                return Ok(is_sound);
+            let is_less = now.iter().zip(&before).any(|(now, before)| now < before);
+            if !is_less && (!written.is_elsewhere || now == before) {
+                return Ok(Written { is_elsewhere: was_elsewhere, ..written });
             }
+            was_elsewhere = true;
         }
     }
 
@@ -154,7 +157,11 @@ impl Ender<'_> {
         assert!(!data.is_empty(), "line {} has no data", line.0);
         let may_go_on = may_go_on && !has_begun && !is_cut_short;
         let end = if may_go_on { self.needed(&data, &before) } else { data.len() };
-        let is_sound = self.fill(media, survey, line, &data[..end])?;
+        let Written { is_sound, is_elsewhere } = self.fill(media, survey, line, &data[..end])?;
+        if is_elsewhere {
+            // More may be hidden than was thought.
+            return self.pad(media, survey, line, may_go_on);
+        }
         // The end metadata may be nearer than the end of the window.
         let is_shown =
             |survey: &Survey| units().all(|unit| survey.readable(line, unit) >= before[unit.index()]);
@@ -204,7 +211,7 @@ impl Ender<'_> {
             media.write(&runs, &[])?;
             return Ok(false);
         }
-        media.write(&runs, &pieces)
+        Ok(media.write(&runs, &pieces)?.is_sound)
     }
 
     fn emeta(&self, survey: &Survey, found: &FoundLine, contents: &Contents<'_>) -> Vec<u8> {

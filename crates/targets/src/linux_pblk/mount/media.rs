@@ -3,11 +3,14 @@
 //! Deliberately not here: what is read and written, and why.
 
 use super::super::writer::name_sectors;
+use crate::chunk_reports::{Doubt, Look, confirm, doubts};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
+use ocssd_ftl::{ChunkIndex, InstanceGeometry};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, ChunkId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag,
+    VECTOR_MAX,
 };
 
 /// Commands of a batch (chosen: enough for every unit of a large drive).
@@ -30,6 +33,15 @@ pub struct Media<'a> {
 pub struct Run {
     pub first: Ppa,
     pub count: u32,
+}
+
+/// What became of a write of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The media took all of it.
+    pub is_sound: bool,
+    /// Some was refused as out of order: its chunk does not end where the drive reported.
+    pub is_elsewhere: bool,
 }
 
 /// A unit that was read.
@@ -92,12 +104,11 @@ impl<'a> Media<'a> {
         Ok(())
     }
 
-    /// Writes runs in order: bytes of `content`, zeroes where that has none. None of the sectors has an address. True if the
-    /// media took all of it.
-    pub fn write(&mut self, runs: &[Run], content: &[&[u8]]) -> Result<bool, MountError> {
+    /// Writes runs in order: bytes of `content`, zeroes where that has none. None of the sectors has an address.
+    pub fn write(&mut self, runs: &[Run], content: &[&[u8]]) -> Result<Written, MountError> {
         assert!(content.is_empty() || content.len() == runs.len(), "there is content for some runs only");
         self.need(runs.len());
-        let mut is_sound = true;
+        let mut written = Written { is_sound: true, is_elsewhere: false };
         for (number, batch) in runs.chunks(BATCH).enumerate() {
             let mut commands = Vec::with_capacity(batch.len());
             for (index, run) in batch.iter().enumerate() {
@@ -122,9 +133,39 @@ impl<'a> Media<'a> {
                 self.sectors_written += u64::from(run.count);
             }
             let completions = self.call("a write of padding", &commands)?;
-            is_sound &= completions.iter().all(|completion| completion.status.is_success());
+            let has = |status| completions.iter().any(|completion| completion.status == status);
+            written.is_sound &= completions.iter().all(|completion| completion.status.is_success());
+            written.is_elsewhere |= has(Status::OUT_OF_ORDER);
         }
-        Ok(is_sound)
+        assert!(!written.is_elsewhere || !written.is_sound, "what was refused was taken");
+        Ok(written)
+    }
+
+    /// Looks whether chunks are what their reports tell, and has the drive look again at those that are not. Where the parts of a
+    /// line are depends on which of its chunks are bad, so that a report may not go too far either.
+    ///
+    /// # Errors
+    /// [`MountError::Report`] if a report is no better then, or of content that is not reported if nothing may be written.
+    pub fn settle_reports(
+        device: &mut dyn BlockingDevice,
+        shape: &InstanceGeometry,
+        (unit, packed): (u32, bool),
+        is_read_only: bool,
+    ) -> Result<(), MountError> {
+        let chunks: Vec<ChunkId> =
+            (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
+        let look = if is_read_only { Look::Behind } else { Look::Around };
+        let doubts = doubts(device, &chunks, look)?;
+        if !is_read_only && !doubts.is_empty() {
+            let mut media = Media::new(device, unit, packed);
+            let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
+            let runs: Vec<Run> = doubts.iter().map(run).collect();
+            let written = media.write(&runs, &[]);
+            media.end();
+            // Of most the drive says that it is no place to write to.
+            let _: Written = written?;
+        }
+        confirm(device, &doubts)
     }
 
     /// Runs a batch.

@@ -83,6 +83,7 @@ impl LinuxPblk {
         let layout = LineLayout::new(&geometry, units).map_err(MountError::DoesNotFit)?;
         let packed = is_packed(usize_of(geometry.oob_bytes), &layout).map_err(MountError::DoesNotFit)?;
         let shape = InstanceGeometry::new(&geometry, units);
+        Media::settle_reports(device, &shape, (layout.unit, packed), options.read_only)?;
         let mut survey = Survey::of(device, &shape, &layout);
         let percent = options.over_provisioning_percent;
         let blocks =

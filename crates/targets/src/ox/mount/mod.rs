@@ -119,6 +119,7 @@ impl<S: Store> Ox<S> {
         Sizes::new::<S>(&geometry, &shape, options, (shape.chunks(), group_count), Some(1))
             .map_err(MountError::DoesNotFit)?;
         let mut media = Media::new(device);
+        media.settle_reports(&shape)?;
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
         let began = media.device.now();

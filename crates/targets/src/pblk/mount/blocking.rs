@@ -4,10 +4,11 @@
 
 use super::super::canary::Canary;
 use super::super::options::Options;
+use crate::chunk_reports::{Doubt, Look, confirm, doubts};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
-use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
+use ocssd_ftl::{ChunkIndex, Corrupt, HEAD_BYTES, Head, InstanceGeometry, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag,
     VECTOR_MAX,
@@ -176,9 +177,11 @@ impl<'a> Batches<'a> {
         self.call("a write of padding", commands)
     }
 
-    /// Writes fill to runs, in units. What the media fail is left as it is; a drive that fails is an error.
-    pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<(), MountError> {
+    /// Writes fill to runs, in units. What the media fail is left as it is; a drive that fails is an error. The chunks
+    /// that were refused as out of order, because they do not end where the drive reported.
+    pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<Vec<ChunkId>, MountError> {
         let mut runs: Vec<Run> = runs.to_vec();
+        let mut elsewhere = Vec::new();
         assert!(unit > 0, "fill is written in units");
         assert!(runs.iter().all(|run| run.count.is_multiple_of(unit)), "fill ends within a unit");
         self.need_plain(runs.len().min(self.most));
@@ -202,13 +205,34 @@ impl<'a> Batches<'a> {
                 }
                 let completions = self.fill_call(&commands)?;
                 for (command, completion) in commands.iter().zip(completions) {
+                    if completion.status == Status::OUT_OF_ORDER {
+                        elsewhere.push(batch[usize_of(command.tag.0)].first.chunk);
+                    }
                     if !completion.status.is_success() && completion.status != Status::WRITE_NEXT_UNIT {
                         batch[usize_of(command.tag.0)].count = 0;
                     }
                 }
             }
         }
-        Ok(())
+        assert!(elsewhere.len() <= runs.len(), "a run was refused twice");
+        Ok(elsewhere)
+    }
+
+    /// Looks whether chunks hold what their reports do not tell, and has the drive look at those again.
+    ///
+    /// # Errors
+    /// [`MountError::Report`] if a report is no better then.
+    pub fn settle_reports(&mut self, shape: &InstanceGeometry, unit: u32) -> Result<(), MountError> {
+        if self.options.has_canary(Canary::LowReportBelieved) {
+            return Ok(());
+        }
+        let chunks: Vec<ChunkId> =
+            (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
+        let doubts = doubts(self.device, &chunks, Look::Behind)?;
+        let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
+        let runs: Vec<Run> = doubts.iter().map(run).collect();
+        self.fill(&runs, unit)?;
+        confirm(self.device, &doubts)
     }
 
     /// Writes a head of `count` sectors. False if the media did not take it.

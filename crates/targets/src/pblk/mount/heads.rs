@@ -41,6 +41,7 @@ pub fn survey(
     layout: &ChunkLayout,
     map_stream: Stream,
 ) -> Result<(Survey, MapLines, u64), MountError> {
+    batches.settle_reports(shape, layout.unit)?;
     let mut survey = report(batches, shape, layout);
     let mut heads = Heads::new(shape, layout);
     heads.probe(batches, &survey)?;

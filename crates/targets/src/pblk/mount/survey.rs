@@ -136,7 +136,7 @@ pub fn fill_to_end(
 }
 
 /// Fills those of some chunks that are open, with as much as `count` says of what is written. One that turns out to be written
-/// less far than the drive reported first is filled again, for its report is true since.
+/// less far than the drive reported first, or farther, is filled again, for its report is true since.
 fn fill_open(
     batches: &mut Batches<'_>,
     shape: &InstanceGeometry,
@@ -153,21 +153,15 @@ fn fill_open(
             Run { first: Ppa::new(shape.chunk(line, unit), written), count: count(written) }
         };
         let runs: Vec<Run> = left.iter().map(run).collect();
-        fill_runs(batches, layout, &runs)?;
+        let elsewhere = if runs.is_empty() { Vec::new() } else { batches.fill(&runs, layout.unit)? };
         left.retain(|&(line, unit)| {
             let before = survey.chunk(line, unit).written;
             survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
             let now = survey.chunk(line, unit).written;
             assert!(now <= layout.sectors, "{now} sectors of {} are written", layout.sectors);
-            now < before && !batches.options.has_canary(Canary::ReportBelieved)
+            let is_elsewhere = now != before && elsewhere.contains(&shape.chunk(line, unit));
+            (now < before || is_elsewhere) && !batches.options.has_canary(Canary::ReportBelieved)
         });
     }
     Ok(())
-}
-
-fn fill_runs(batches: &mut Batches<'_>, layout: &ChunkLayout, runs: &[Run]) -> Result<(), MountError> {
-    if runs.is_empty() {
-        return Ok(());
-    }
-    batches.fill(runs, layout.unit)
 }

@@ -151,6 +151,7 @@ impl Zns {
         // Before anything is written.
         Sizes::new(&ground(shape.chunks()), options, None).map_err(MountError::DoesNotFit)?;
         let mut media = Media::new(device).with_durable_padding();
+        media.settle_reports(&shape)?;
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
         find_pages(&mut media, &shape, &mut survey, options)?;
