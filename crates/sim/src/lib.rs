@@ -24,7 +24,7 @@ pub mod power;
 pub mod run;
 mod seen;
 pub mod shrink;
-mod stale_reports;
+pub mod stale_reports;
 pub mod swarm;
 pub mod table;
 pub mod tally;

@@ -4,6 +4,7 @@
 //! options, without which a seed's requests would be others.
 
 use crate::plan::{Step, WorldPlan};
+use crate::stale_reports::Untrue;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,11 +46,15 @@ pub enum PlanPart {
     MisdirectedRead,
     /// Chunk reports are behind.
     StaleReports,
+    /// Chunk reports are too low.
+    LowReports,
+    /// Chunk reports are garbled.
+    GarbledReports,
 }
 
 impl PlanPart {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::MountCuts,
         Self::OptionChanges,
         Self::FactoryBad,
@@ -66,6 +71,8 @@ impl PlanPart {
         Self::PairedLoss,
         Self::MisdirectedRead,
         Self::StaleReports,
+        Self::LowReports,
+        Self::GarbledReports,
     ];
 
     /// Its name, as it is given on a command line.
@@ -88,6 +95,8 @@ impl PlanPart {
             Self::PairedLoss => "paired-loss",
             Self::MisdirectedRead => "misdirected-read",
             Self::StaleReports => "stale-reports",
+            Self::LowReports => "low-reports",
+            Self::GarbledReports => "garbled-reports",
         }
     }
 
@@ -129,7 +138,9 @@ impl PlanPart {
             Self::HalfReset => rate(&mut faults.half_reset),
             Self::PairedLoss => rate(&mut faults.paired_loss),
             Self::MisdirectedRead => rate(&mut faults.misdirected_read),
-            Self::StaleReports => leave_out_stale_reports(&mut plan.steps),
+            Self::StaleReports => leave_out_reports(&mut plan.steps, Untrue::Stale),
+            Self::LowReports => leave_out_reports(&mut plan.steps, Untrue::Low),
+            Self::GarbledReports => leave_out_reports(&mut plan.steps, Untrue::Garbled),
         }
     }
 }
@@ -144,10 +155,12 @@ fn leave_out_mount_cuts(steps: &mut [Step]) -> bool {
     any
 }
 
-fn leave_out_stale_reports(steps: &mut [Step]) -> bool {
+fn leave_out_reports(steps: &mut [Step], untrue: Untrue) -> bool {
     let mut any = false;
     for step in steps {
-        if let Step::StaleReports { share, .. } = step {
+        if let Step::StaleReports { how, share, .. } = step
+            && *how == untrue
+        {
             any |= std::mem::take(share) > 0;
         }
     }

@@ -5,6 +5,7 @@
 //! (`run`).
 
 use crate::block::Mix;
+use crate::stale_reports::Untrue;
 use ocssd_base::Nanos;
 use ocssd_drive::image::FileFaults;
 use ocssd_flash::{Config, FaultKind, Shelf};
@@ -76,8 +77,10 @@ pub enum Step {
         /// It lies over the unit so many before it; nowhere, if it is 0.
         before: u32,
     },
-    /// The drive copies its chunk table, and begins with that after the next power cycle: of some chunks it reports what they were.
+    /// The drive copies its chunk table, and begins with that after the next power cycle: what it reports of some is not true.
     StaleReports {
+        /// In which way.
+        how: Untrue,
         /// Of how many, in parts per billion.
         share: u32,
         /// Which.
@@ -127,8 +130,13 @@ impl fmt::Display for Step {
             }
             Self::Disk(faults) if *faults == FileFaults::default() => f.write_str("the disk works again"),
             Self::Disk(faults) => write!(f, "the disk fails: {faults:?}"),
-            Self::StaleReports { share, .. } => {
-                write!(f, "chunk reports are behind after the next power cycle ({share} ppb of the chunks)")
+            Self::StaleReports { how, share, .. } => {
+                let are = match how {
+                    Untrue::Stale => "behind",
+                    Untrue::Low => "too low",
+                    Untrue::Garbled => "garbled",
+                };
+                write!(f, "chunk reports are {are} after the next power cycle ({share} ppb of the chunks)")
             }
             Self::Audit => f.write_str("read and compare everything"),
         }

@@ -177,8 +177,8 @@ where
                     disk.set_faults(faults, &mut self.world);
                 }
             }
-            Step::StaleReports { share, seed } => {
-                self.world.device_mut().inner_mut().keep_reports(*share, *seed);
+            Step::StaleReports { how, share, seed } => {
+                self.world.device_mut().inner_mut().keep_reports(*how, *share, *seed);
             }
             Step::Audit => self.world.audit()?,
         }

@@ -1,21 +1,42 @@
-//! Chunk reports that are behind: after a power cycle the drive shows of some chunks what they were before, until it looks again.
+//! Chunk reports that are not true: after a power cycle the drive shows of some chunks something else, until it looks again.
 //!
 //! A controller answers Get Log Page from a copy of its chunk table, and may begin with one that is too old. The table itself is
 //! right: commands are judged by it, and whoever writes or resets a chunk makes the drive look it up, so that the report of that
-//! chunk is true from then on; the next power cycle begins anew. A report never hides what was written: with a write pointer that
-//! is too low, nothing that a host may ask for tells content from the end of the chunk, unless every chunk is read behind its end
-//! at every mount. So what is shown is an older wear index, a chunk as it was before it was reset or went bad, or the end of an
-//! earlier life. Deliberately not here: when that is (`run`), and how often (`swarm`).
+//! chunk is true from then on; the next power cycle begins anew. Reports are untrue in one of three ways ([`Untrue`]). None hides
+//! what nobody could find: content that MW_CUNITS hides as well, behind the pointer that is shown. Deliberately not here: when that
+//! is (`run`), and how often (`swarm`).
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState};
 use std::collections::BTreeMap;
 
+/// How reports are not true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untrue {
+    /// A chunk is shown as it was, of which no content is hidden: an older wear index, a chunk before it was reset or went bad, the
+    /// end of an earlier life.
+    Stale,
+    /// A chunk is shown as it was, and content that can be read lies behind the pointer that is shown.
+    Low,
+    /// What is shown is true of no chunk; or a chunk is shown as OFFLINE though content of it can be read.
+    Garbled,
+}
+
+/// The copy of the table that is shown from the next power cycle on.
+#[derive(Clone, Debug)]
+struct Kept {
+    how: Untrue,
+    /// As it was when the copy was made.
+    table: Vec<ChunkDescriptor>,
+    /// How likely each entry is shown, in 2^32.
+    chance: u64,
+    prng: Prng,
+}
+
 /// The drive's copy of its chunk table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StaleReports {
-    /// The table as it was when the copy was made, how likely each entry is shown, and what decides; for the next power cycle.
-    kept: Option<(Vec<ChunkDescriptor>, u64, Prng)>,
+    kept: Option<Kept>,
     /// What is shown of chunks in place of what they are.
     shown: BTreeMap<ChunkId, ChunkDescriptor>,
 }
@@ -35,11 +56,34 @@ fn hides(shown: &ChunkDescriptor, now: &ChunkDescriptor) -> bool {
     written(now) > written(shown) || (is_open(now) && !is_open(shown))
 }
 
+/// Sectors of a chunk that can be read, where the last `window` of an OPEN one cannot.
+fn readable(report: &ChunkDescriptor, window: u32) -> u32 {
+    let is_open = report.state == ChunkState::Open;
+    if is_open { written(report).saturating_sub(window) } else { written(report) }
+}
+
+/// Something that a drive cannot report of a chunk that is `now`, or may not; nothing if the draw fits it not.
+fn garbled(now: &ChunkDescriptor, window: u32, prng: &mut Prng) -> Option<ChunkDescriptor> {
+    let all = now.sectors;
+    let some = Some(1 + prng.below(u64::from(all) - 1)).and_then(|at| u32::try_from(at).ok());
+    let (state, write_pointer) = match prng.below(7) {
+        0 => (ChunkState::Free, some),
+        1 => (ChunkState::Open, Some(0)),
+        2 => (ChunkState::Open, Some(all)),
+        3 => (ChunkState::Closed, Some(all + 1)),
+        4 => (ChunkState::Open, None),
+        5 => return Some(ChunkDescriptor { sectors: all / 2, ..*now }),
+        _ if readable(now, window) == 0 => return None,
+        _ => (ChunkState::Offline, None),
+    };
+    Some(ChunkDescriptor { state, write_pointer, ..*now })
+}
+
 impl StaleReports {
     /// The copy is made of `table`; after the next power cycle each entry is shown with a chance of `chance` in 2^32.
-    pub(crate) fn keep(&mut self, table: Vec<ChunkDescriptor>, chance: u64, prng: Prng) {
+    pub(crate) fn keep(&mut self, how: Untrue, table: Vec<ChunkDescriptor>, chance: u64, prng: Prng) {
         assert!(chance <= 1 << 32, "a chance of {chance} in 2^32");
-        self.kept = Some((table, chance, prng));
+        self.kept = Some(Kept { how, table, chance, prng });
     }
 
     /// True if a copy is there for the next power cycle.
@@ -47,14 +91,22 @@ impl StaleReports {
         self.kept.is_some()
     }
 
-    /// The power comes back, and the chunks are `now`; nobody looks at them if no copy was kept.
-    pub(crate) fn power_cycled(&mut self, now: &[ChunkDescriptor]) {
+    /// The power comes back, and the chunks are `now`, of which the last `window` sectors cannot be read while they are OPEN;
+    /// nobody looks at them if no copy was kept.
+    pub(crate) fn power_cycled(&mut self, now: &[ChunkDescriptor], window: u32) {
         self.shown.clear();
-        let Some((table, chance, mut prng)) = self.kept.take() else { return };
+        let Some(Kept { how, table, chance, mut prng }) = self.kept.take() else { return };
         assert_eq!(table.len(), now.len(), "a drive has as many chunks as it had");
         for ((chunk, now), was) in (0..).map(ChunkId).zip(now).zip(table) {
-            if was != *now && prng.chance(chance) && !hides(&was, now) {
-                self.shown.insert(chunk, was);
+            let is_drawn = (how == Untrue::Garbled || was != *now) && prng.chance(chance);
+            let shown = match how {
+                _ if !is_drawn => None,
+                Untrue::Stale => Some(was).filter(|was| !hides(was, now)),
+                Untrue::Low => Some(was).filter(|was| readable(now, window) > written(was)),
+                Untrue::Garbled => garbled(now, window, &mut prng),
+            };
+            if let Some(shown) = shown {
+                self.shown.insert(chunk, shown);
             }
         }
     }
@@ -88,8 +140,8 @@ mod tests {
     /// What is shown of a chunk that is `now` and was `was` when the copy was made.
     fn shown(was: ChunkDescriptor, now: ChunkDescriptor) -> Option<ChunkDescriptor> {
         let mut reports = StaleReports::default();
-        reports.keep(vec![was], 1 << 32, Prng::new(1));
-        reports.power_cycled(&[now]);
+        reports.keep(Untrue::Stale, vec![was], 1 << 32, Prng::new(1));
+        reports.power_cycled(&[now], 8);
         reports.of(ChunkId(0))
     }
 
@@ -114,15 +166,55 @@ mod tests {
     }
 
     #[test]
+    fn a_report_that_is_too_low_hides_what_can_be_read_only() {
+        let low = |was, now| {
+            let mut reports = StaleReports::default();
+            reports.keep(Untrue::Low, vec![was], 1 << 32, Prng::new(1));
+            reports.power_cycled(&[now], 8);
+            reports.of(ChunkId(0))
+        };
+        let free = report(ChunkState::Free, 0, 1);
+        let open = |written| report(ChunkState::Open, written, 1);
+        assert_eq!(low(free, open(12)), Some(free));
+        assert_eq!(low(free, open(8)), None, "all of it is in the window");
+        assert_eq!(low(open(4), open(16)), Some(open(4)));
+        assert_eq!(low(open(12), open(16)), None, "what is more is in the window");
+        assert_eq!(low(open(12), report(ChunkState::Closed, 32, 1)), Some(open(12)));
+        assert_eq!(low(open(12), free), None, "that is a stale one");
+    }
+
+    #[test]
+    fn a_garbled_report_is_another_and_hides_no_chunk_that_cannot_be_read() {
+        for (seed, now) in (0..200).flat_map(|seed| {
+            let states = [
+                report(ChunkState::Free, 0, 1),
+                report(ChunkState::Open, 8, 1),
+                report(ChunkState::Closed, 32, 1),
+            ];
+            states.map(|now| (seed, now))
+        }) {
+            let mut reports = StaleReports::default();
+            reports.keep(Untrue::Garbled, vec![now], 1 << 32, Prng::new(seed));
+            reports.power_cycled(&[now], 8);
+            let Some(shown) = reports.of(ChunkId(0)) else { continue };
+            assert_ne!(shown, now, "seed {seed}");
+            assert!(
+                shown.state != ChunkState::Offline || now.state == ChunkState::Closed,
+                "seed {seed}: {shown:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_report_is_true_once_the_chunk_is_written_or_the_power_goes_again() {
         let (was, now) = (report(ChunkState::Closed, 32, 1), report(ChunkState::Free, 0, 2));
         let mut reports = StaleReports::default();
-        reports.keep(vec![was; 2], 1 << 32, Prng::new(1));
-        reports.power_cycled(&[now; 2]);
+        reports.keep(Untrue::Stale, vec![was; 2], 1 << 32, Prng::new(1));
+        reports.power_cycled(&[now; 2], 8);
         assert_eq!(reports.count(), 2);
         reports.looked_up(ChunkId(0));
         assert_eq!((reports.of(ChunkId(0)), reports.of(ChunkId(1))), (None, Some(was)));
-        reports.power_cycled(&[now; 2]);
+        reports.power_cycled(&[now; 2], 8);
         assert_eq!(reports.count(), 0);
     }
 }

@@ -6,7 +6,7 @@
 //! flip (`run`).
 
 use crate::contract::Contract;
-use crate::stale_reports::StaleReports;
+use crate::stale_reports::{StaleReports, Untrue};
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
 use ocssd_flash::{Flash, NoticeKind, PowerCutReport, Shelf};
@@ -72,7 +72,7 @@ pub struct Watched {
     gave_up: bool,
     /// That may come to pass. If not, a change is carried out in the last try of a target, whatever was drawn.
     may_give_up: bool,
-    /// Reports that are behind.
+    /// Reports that are not true.
     stale: StaleReports,
 }
 
@@ -112,11 +112,11 @@ impl Watched {
     }
 
     /// The drive copies its chunk table now, and after the next power cycle shows so many parts per billion of the copy's entries
-    /// in place of those that are true.
-    pub fn keep_reports(&mut self, share: u32, seed: u64) {
+    /// in place of those that are true, or none that a chunk can have.
+    pub fn keep_reports(&mut self, how: Untrue, share: u32, seed: u64) {
         let table = self.table();
         let chance = (u64::from(share) << 32) / u64::from(BILLION);
-        self.stale.keep(table, chance, Prng::new(seed));
+        self.stale.keep(how, table, chance, Prng::new(seed));
     }
 
     /// What is true of every chunk.
@@ -125,7 +125,7 @@ impl Watched {
         chunks.map(|chunk| Flash::chunk(&self.flash, chunk)).collect()
     }
 
-    /// Chunks whose reports are behind.
+    /// Chunks whose reports are not true.
     #[must_use]
     pub fn stale_reports(&self) -> u32 {
         self.stale.count()
@@ -236,7 +236,8 @@ impl Watched {
     pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
         let report = self.flash.power_cut(now, prng)?;
         let table = if self.stale.is_kept() { self.table() } else { Vec::new() };
-        self.stale.power_cycled(&table);
+        let window = self.flash.geometry().mw_cunits;
+        self.stale.power_cycled(&table, window);
         for (first, count) in self.flash.take_lost_pairs() {
             (first.sector..first.sector + count).for_each(|sector| self.lose(Ppa::new(first.chunk, sector)));
         }

@@ -132,6 +132,7 @@ canaries! {
     stale_generation_is_found: "stale-generation", Tiny;
     window_forgotten_is_found: "window-forgotten", Tiny;
     report_believed_is_found: "report-believed", Tiny;
+    low_report_believed_is_found: "low-report-believed", Tiny;
     wear_ignored_is_found: "wear-ignored", Any;
     checkpoint_unordered_is_found: "checkpoint-unordered", Tiny;
     checkpoint_unchecked_is_found: "checkpoint-unchecked", Any;

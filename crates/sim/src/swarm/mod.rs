@@ -202,7 +202,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     }
     draw_harm(&prng, asked, size, &mut plan);
     undone::draw(&mut Draw::new(&prng, "undone"), &mut plan, size, asked);
-    stale::draw(&mut Draw::new(&prng, "stale reports"), &mut plan, target);
+    stale::draw(&mut Draw::new(&prng, "stale reports"), &mut plan);
     target::hold(&mut plan.options, asked.fixed);
     target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);
     plan
