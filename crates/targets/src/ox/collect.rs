@@ -7,6 +7,7 @@
 //! filled. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), how reads are tried again (`retry`).
 
 use super::flight::Purpose;
+use super::given_up::GivenUp;
 use super::options::Options;
 use super::retry::Whose;
 use super::space::Live;
@@ -71,6 +72,7 @@ pub(crate) struct Collector {
     copies: Vec<Copies>,
     /// By group: what its victims give back beyond what was filled, in the measure of `Live`.
     credit: Vec<u64>,
+    given_up: GivenUp,
     prng: Prng,
 }
 
@@ -95,6 +97,7 @@ impl Collector {
             spare: (0..reads).map(|_| take(unit)).collect(),
             copies: vec![Copies::default(); usize_of(shape.chunks())],
             credit: vec![0; usize_of(groups)],
+            given_up: GivenUp::default(),
             prng: Prng::new(options.seed).split("victims"),
         }
     }
@@ -464,8 +467,15 @@ impl<S: Store> Ox<S> {
         self.collector.victims.iter().any(is_copied)
     }
 
-    /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any.
+    /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any, and not too often
+    /// with nothing done in between.
     pub(crate) fn drop_copies(&mut self) -> bool {
+        let mut streams = (0..self.space.pool.groups()).map(StreamIndex::of_group);
+        let is_any = streams.any(|stream| self.buffer.partial(stream) > 0);
+        let done = self.stats.resets + self.stats.data_written + self.stats.gc_written;
+        if !is_any || !self.collector.given_up.once_more(done) {
+            return false;
+        }
         let mut any = false;
         for group in 0..self.space.pool.groups() {
             let dropped = self.buffer.drop_filling(StreamIndex::of_group(group));
