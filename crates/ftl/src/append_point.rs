@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_fails_leaves_what_programmed_held() {
+    fn a_drive_that_fails_leaves_what_was_programmed_held() {
         let mut point = point(1, 1, 4, 2);
         let mut open = |_: &[UnitIndex]| Some(ChunkIndex(3));
         let places: Vec<Append> = (0..2).map(|_| point.next(UNIT, &mut open).expect("it is open")).collect();

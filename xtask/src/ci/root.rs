@@ -37,6 +37,18 @@ impl Root {
         libraries(&needed).into_iter().try_for_each(|library| self.own(Path::new(library)))
     }
 
+    /// A program that was built here, without what debuggers read, as `/bin/NAME`, with the libraries it needs.
+    ///
+    /// Errors: it is not there, or there is no `strip`.
+    pub fn built_program(&self, path: &Path, name: &str) -> Result<()> {
+        let inside = format!("bin/{name}");
+        self.copy(path, &inside)?;
+        process::run(Command::new("strip").arg("-s").arg(self.0.join(&inside)))?;
+        // Of a program that needs none, ldd fails.
+        let needed = process::output(Command::new("ldd").arg(path)).unwrap_or_default();
+        libraries(&needed).into_iter().try_for_each(|library| self.own(Path::new(library)))
+    }
+
     /// A copy of a file at a place in the guest (without the first `/`).
     ///
     /// Errors: it cannot be read, or the disk is full.

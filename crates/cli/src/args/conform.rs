@@ -12,21 +12,25 @@ refusals with different statuses do not: which of several broken rules is told i
 Exit status: 0 no difference but such refusals; 1 the device did something else; 2 the input
 cannot be used.
 
-Example:
-  ocssd conform --zns 127.0.0.1:4420 --nqn nqn.2014-08.org.nvmexpress:uuid:... --serial 0123456789ABCDEF";
+A device of this machine is asked through Linux's own driver, as nvme io-passthru does, and is
+never touched while it has partitions, is mounted, or is held by another device.
+
+Examples:
+  ocssd conform --zns 127.0.0.1:4420 --nqn nqn.2014-08.org.nvmexpress:uuid:... --serial 0123456789ABCDEF
+  ocssd conform --zns /dev/ng0n1 --serial 0123456789ABCDEF";
 
 /// `ocssd conform`.
 #[derive(Args, Debug)]
 pub struct ConformArgs {
-    /// Where a server of NVMe/TCP has the zoned namespace
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Where a server of NVMe/TCP has the zoned namespace, or its device (/dev/ngXnY or /dev/nvmeXnY)
+    #[arg(long, value_name = "HOST:PORT|DEVICE")]
     pub zns: String,
-    /// The subsystem's qualified name
+    /// The server's subsystem by its qualified name
     #[arg(long, value_name = "NQN")]
-    pub nqn: String,
-    /// The namespace
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub nsid: u32,
+    pub nqn: Option<String>,
+    /// The server's namespace [default: 1]
+    #[arg(long, value_name = "N")]
+    pub nsid: Option<u32>,
     /// Write the controller with this serial number: what is in the namespace's zones is lost
     #[arg(long, value_name = "NUMBER")]
     pub serial: Option<String>,

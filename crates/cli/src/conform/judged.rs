@@ -58,7 +58,8 @@ impl Compared {
 }
 
 /// Both refuse, each for another reason.
-const EITHER: &str = "the request breaks several rules, and which of their statuses comes is not specified";
+const EITHER: &str =
+    "both refuse it; where several rules are broken, which of their statuses comes is not specified";
 
 /// Where the specification has a rule with this status.
 const fn section(status: Status) -> &'static str {

@@ -1,22 +1,31 @@
 //! `ocssd conform`: whether a zoned NVMe device does what the specification says, by the model that judges `zns`.
 //!
-//! Nothing is written unless the controller's serial number was typed. Deliberately not here: devices of the kernel, power cuts.
+//! Nothing is written unless the controller's serial number was typed. Deliberately not here: power cuts.
 
 mod judged;
-mod wire;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod namespace;
+mod tcp;
+mod transport;
 
 use crate::Outcome;
 use crate::args::ConformArgs;
 use crate::table;
 use anyhow::{Context, ensure};
 use judged::{Compared, Stream, compare};
+use namespace::Namespace;
 use ocssd_lightnvm::interface::zoned::{UnwrittenRead, ZoneGeometry, ZoneState};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat};
+#[cfg(target_os = "linux")]
+use ocssd_measure::storage::{NvmeDevice, SystemRoot};
 use ocssd_nvme::identify::{Cns, IdentifyController, IdentifyNamespace};
 use ocssd_nvme::zns::{ZnsController, ZnsNamespace};
 use ocssd_sim::zoned::ZonedModel;
 use serde_json::json;
-use wire::Namespace;
+#[cfg(target_os = "linux")]
+use std::path::Path;
+use tcp::TcpController;
 
 /// CSI of zones.
 const ZONED: u8 = 2;
@@ -29,7 +38,7 @@ const REPORT_BYTES: usize = 8192;
 
 /// Carries out the verb; `Failed` if the device did something else than the model.
 pub fn conform(args: &ConformArgs, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut namespace = Namespace::connect(&args.zns, &args.nqn, args.nsid)?;
+    let mut namespace = connect(args)?;
     let controller = IdentifyController::decode(&namespace.identify(Cns::CONTROLLER, 0)?)?;
     let (serial, model) = (controller.sn.to_string(), controller.mn.to_string());
     let (serial, model) = (serial.trim(), model.trim());
@@ -38,7 +47,7 @@ pub fn conform(args: &ConformArgs, as_json: bool) -> anyhow::Result<Outcome> {
         "{model} has the serial number {serial}, but {}: all zones of its namespace {} would be reset, and what is in them lost; \
          type --serial {serial} if that may be",
         args.serial.as_ref().map_or("none was typed".to_owned(), |typed| format!("{typed} was typed")),
-        args.nsid
+        namespace.nsid()
     );
     let transfer =
         if controller.mdts == 0 { BYTES_MAX } else { BYTES_MAX.min(PAGE_BYTES << controller.mdts) };
@@ -57,6 +66,45 @@ pub fn conform(args: &ConformArgs, as_json: bool) -> anyhow::Result<Outcome> {
         print(args, &geometry, &compared);
     }
     Ok(if compared.is_broken() { Outcome::Failed } else { Outcome::Good })
+}
+
+/// The namespace that was named: of a server of NVMe/TCP, or of the kernel's own driver.
+fn connect(args: &ConformArgs) -> anyhow::Result<Namespace> {
+    if args.zns.starts_with('/') {
+        ensure!(
+            args.nqn.is_none(),
+            "--nqn names the subsystem of a server, and {} is a device of this machine: leave it out",
+            args.zns
+        );
+        return device(args);
+    }
+    let nqn = args.nqn.as_deref();
+    let nqn = nqn
+        .with_context(|| format!("{} is a server's address, and needs its subsystem: --nqn NQN", args.zns))?;
+    Ok(Namespace::new(Box::new(TcpController::connect(&args.zns, nqn)?), args.nsid.unwrap_or(1)))
+}
+
+/// A namespace that the kernel has a device of.
+#[cfg(target_os = "linux")]
+fn device(args: &ConformArgs) -> anyhow::Result<Namespace> {
+    let device = NvmeDevice::open(Path::new(&args.zns))
+        .with_context(|| format!("{}: expected a namespace of NVMe, such as /dev/ng0n1", args.zns))?;
+    let nsid = device.nsid();
+    if let Some(typed) = args.nsid {
+        ensure!(
+            typed == nsid,
+            "{} is namespace {nsid}, but --nsid {typed} was given: leave it out",
+            args.zns
+        );
+    }
+    device.may_write(&SystemRoot::default(), args.serial.as_deref())?;
+    Ok(Namespace::new(Box::new(device), nsid))
+}
+
+/// Devices are those of Linux.
+#[cfg(not(target_os = "linux"))]
+fn device(args: &ConformArgs) -> anyhow::Result<Namespace> {
+    anyhow::bail!("{}: commands pass to devices on Linux alone; give a server's HOST:PORT", args.zns)
 }
 
 /// The zones and limits that the namespace says it has.
@@ -139,9 +187,16 @@ fn print(args: &ConformArgs, geometry: &ZoneGeometry, compared: &Compared) {
     table::line(&format!("verdict: {verdict}, {} differences", compared.differences.len()));
     let (serial, requests, seed) = (args.serial.as_deref().unwrap_or_default(), args.requests, args.seed);
     table::line(&format!(
-        "run again: ocssd conform --zns {} --nqn {} --nsid {} --serial {serial} --requests {requests} --seed {seed}",
-        args.zns, args.nqn, args.nsid
+        "run again: ocssd conform --zns {}{} --serial {serial} --requests {requests} --seed {seed}",
+        args.zns,
+        of_server(args)
     ));
+}
+
+/// What names a namespace of a server, beside its address.
+fn of_server(args: &ConformArgs) -> String {
+    let nqn = args.nqn.as_ref();
+    nqn.map_or_else(String::new, |nqn| format!(" --nqn {nqn} --nsid {}", args.nsid.unwrap_or(1)))
 }
 
 fn print_json(args: &ConformArgs, geometry: &ZoneGeometry, compared: &Compared) {

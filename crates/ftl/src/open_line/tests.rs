@@ -99,7 +99,7 @@ fn a_second_head_takes_a_batch_and_leaves_the_rest_to_fill() {
 }
 
 #[test]
-fn what_programmed_within_the_read_window_is_found_in_its_buffer_unit_until_it_can_be_read() {
+fn what_was_programmed_within_the_read_window_is_found_in_its_buffer_unit_until_it_can_be_read() {
     let turns = Turns { depth: 2, strict: false, active: 1 };
     let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
     let unit = UnitIndex(0);

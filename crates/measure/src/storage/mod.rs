@@ -14,6 +14,8 @@ mod choice;
 mod environment;
 mod file_target;
 mod guard;
+#[cfg(target_os = "linux")]
+mod nvme_device;
 #[cfg(unix)]
 mod resident;
 mod stamp;
@@ -32,6 +34,8 @@ pub use choice::{Engine, make_backend};
 pub use environment::{description, environment};
 pub use file_target::{FileCounts, FileShape, FileTarget, stamp_format};
 pub use guard::{DeviceNumber, Disk, Refusal, SystemRoot};
+#[cfg(target_os = "linux")]
+pub use nvme_device::{NvmeDevice, Passed, PassedCommand, PassthroughQueue};
 #[cfg(unix)]
 pub use resident::resident_share;
 pub use subject::{BYTES_MIN, Subject, SubjectError, SubjectKind, SubjectOptions, free_bytes};

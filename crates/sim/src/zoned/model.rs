@@ -377,6 +377,9 @@ impl ZonedModel {
                     Content::Piece(Piece { buffer: listed.buffer, first_byte: 0, bytes: length(&bytes) });
                 return Ok((ZonedAnswer::Reported { listed, matching }, bytes, into));
             }
+            ZonedOp::ReportExtended { .. } if !self.geometry.takes_extensions => {
+                return Err(Status::INVALID_FIELD);
+            }
             ZonedOp::ReportExtended { only } => {
                 let (listed, matching, bytes) = self.report(request, only, |zone| self.described(zone))?;
                 let into =

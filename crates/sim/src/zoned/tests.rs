@@ -133,10 +133,12 @@ fn an_extension_is_for_an_empty_zone_which_is_closed_then() {
     let plain = ZoneGeometry { takes_extensions: false, ..ZONES };
     let mut plain = self::target(plain);
     assert_eq!(describe(&mut plain, set, 8, 7).status, Status::INVALID_FIELD);
+    let extended = ZonedOp::ReportExtended { only: None };
+    assert_eq!(describe(&mut plain, extended, 0, 7).status, Status::INVALID_FIELD);
 }
 
 #[test]
-fn an_append_tells_where_it_programmed() {
+fn an_append_tells_where_it_lies() {
     let mut target = target(ZONES);
     for (block, count, found) in [
         (16, 2, Ok(16)),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_durable_in_a_version_once_that_or_a_later_one_programmed() {
+    fn a_block_is_durable_in_a_version_once_that_or_a_later_one_was_programmed() {
         let mut area = Area::new(8);
         for (block, version) in [(9, 1), (10, 2), (12, 3), (15, 4), (16, 5)] {
             area.written(block, version);

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durable_is_what_programmed_without_a_gap_and_the_tail_right_behind() {
+    fn durable_is_what_was_programmed_without_a_gap_and_the_tail_right_behind() {
         let mut writer = Writer { admitted: 30, next: 7, ..Writer::new(3, 100) };
         assert_eq!(writer.durable(4), 0);
         writer.on_programmed(1);

@@ -67,7 +67,7 @@ fn blocks_go_into_an_area_in_any_order_and_are_on_media_as_they_were_last() {
 /// A chunk takes its units one after the other, the next chunk meanwhile: a unit may be on media before one that precedes it, and
 /// needs no buffer unit then where what was written last can be read.
 #[test]
-fn a_unit_that_programmed_before_another_is_read_from_its_place() {
+fn a_unit_that_was_programmed_before_another_is_read_from_its_place() {
     let mut config = config();
     config.geometry.mw_cunits = 0;
     let waits = (0..12).map(|nth| Nanos::from_micros(200 * nth));

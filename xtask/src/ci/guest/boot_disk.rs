@@ -2,6 +2,7 @@
 //!
 //! One server has it by both protocols at once. When the guest has ended, the file system is copied back and checked here.
 
+use super::kernel::Kernel;
 use crate::ci::root::Root;
 use crate::ci::served::Served;
 use crate::process;
@@ -42,19 +43,23 @@ pub struct BootDisk {
 }
 
 impl BootDisk {
-    /// Makes the file system, with the programs and modules that are asked for beside the usual, and serves it.
+    /// Makes the file system, with the programs that are asked for beside the usual, and a kernel's later modules; and serves it.
     ///
     /// Errors: a program is missing, the disk is full, or the server does not take it.
-    pub fn start(program: &Path, folder: &Path, programs: &[&str], modules: &[PathBuf]) -> Result<Self> {
+    pub fn start(program: &Path, folder: &Path, programs: &[&str], kernel: &Kernel) -> Result<Self> {
         let root = Root::new(folder.join("root"))?;
+        root.built_program(program, "ocssd")?;
         PROGRAMS.iter().chain(programs).try_for_each(|program| root.program(program))?;
         root.init(INIT)?;
         root.text("zones.sh", ZONES)?;
         root.text("find.sh", FIND)?;
         root.text("namespaces.sh", NAMESPACES)?;
-        if !modules.is_empty() {
+        let later = root.modules(&kernel.later)?;
+        let of_pci: String = later.lines().filter(|name| name.ends_with("/nvme.ko")).collect();
+        root.text("pci.modules", &of_pci)?;
+        if !programs.is_empty() {
             root.text("file_systems.sh", ZONED_FILE_SYSTEMS)?;
-            root.text("modules", &root.modules(modules)?)?;
+            root.text("modules", &later)?;
         }
         let made = root.file_system(folder.join("root.ext4"), FILE_SYSTEM_MIB)?;
         let image = folder.join("boot.img");

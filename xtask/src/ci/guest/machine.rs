@@ -1,13 +1,25 @@
 //! QEMU with the guest, and what it says on its console.
 //!
-//! The guest's memory is shared with the server of its disk. When that goes, QEMU looks for another once a second.
+//! Beside the served disk it has two zoned namespaces of QEMU's own in a PCI slot, which the guest's kernel takes once it has
+//! loaded the driver. The guest's memory is shared with the server of its disk. When that goes, QEMU looks for another once a
+//! second.
 
 use super::kernel::Kernel;
 use crate::ci::console::{Console, Word, word};
 use anyhow::{Result, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+
+/// Bytes of each file below QEMU's zoned namespaces (chosen: 32 zones).
+pub const ZONED_BYTES: u64 = 64 << 20;
+
+/// QEMU's zones: 2 MiB of which 1.5 can be written, and limits that are soon reached.
+const ZONED: &str = "nvme-ns,bus=qemu,logical_block_size=4096,physical_block_size=4096,zoned=true,\
+zoned.zone_size=2M,zoned.zone_capacity=1536K,zoned.max_open=4,zoned.max_active=6";
+
+/// What the first namespace of these has beside, and the second: nothing, and extensions of 64 bytes.
+const OF_NAMESPACE: [&str; 2] = ["zoned.descr_ext_size=0", "zoned.descr_ext_size=64"];
 
 /// What a guest asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +40,8 @@ pub struct Machine<'a> {
     pub initrd: &'a Path,
     /// The socket of its disk's server.
     pub disk: &'a Path,
+    /// The files of QEMU's own zoned namespaces, of [`ZONED_BYTES`] each.
+    pub zoned: &'a [PathBuf; 2],
     /// What its first program is told.
     pub words: &'a str,
     /// Longest time of the whole run.
@@ -50,6 +64,11 @@ impl Machine<'_> {
         command.args(["-machine", "q35,memory-backend=memory"]);
         command.arg("-chardev").arg(format!("socket,id=disk,path={},reconnect=1", self.disk.display()));
         command.args(["-device", "vhost-user-blk-pci,chardev=disk,num-queues=2"]);
+        command.args(["-device", "nvme,id=qemu,serial=zones-of-qemu"]);
+        for (number, (file, own)) in self.zoned.iter().zip(OF_NAMESPACE).enumerate() {
+            command.arg("-drive").arg(format!("file={},format=raw,if=none,id=zoned{number}", file.display()));
+            command.args(["-device", &format!("{ZONED},drive=zoned{number},nsid={},{own}", number + 1)]);
+        }
         command.args(["-no-reboot", "-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0,romfile="]);
         command.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(self.initrd);
         command.args(["-append", &format!("console=ttyS0 panic=-1 quiet {}", self.words)]);

@@ -20,7 +20,8 @@ use boot_disk::BootDisk;
 use kernel::Release;
 use machine::{Happening, Machine};
 use proxy::Proxy;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The only host that may come; another is tried and must be refused.
@@ -53,14 +54,15 @@ const SERVE: &[&str] = &[
     "media.sectors_per_page=1",
 ];
 
-/// A drive for zones, blocks, and keys and values: namespaces 1, 2 and 3. Zones of four units are 4 MiB.
+/// A drive for zones, blocks, keys and values, and blocks whose writes are transactions: namespaces 1 to 4. Zones of four units
+/// are 4 MiB.
 const SERVE_ZONES: &[&str] = &[
     "--drive",
     "tiny",
     "--set",
     "groups=2",
     "--set",
-    "pus_per_group=4",
+    "pus_per_group=5",
     "--set",
     "chunks_per_pu=128",
     "--set",
@@ -77,6 +79,8 @@ const SERVE_ZONES: &[&str] = &[
     "m=pblk:over_provisioning_percent=25@pu:4-5",
     "--export",
     "k=kv@pu:6-7",
+    "--export",
+    "t=ox-block@pu:8-9",
 ];
 
 /// Chooses one kernel by its package.
@@ -98,6 +102,8 @@ struct Extent {
     cuts: u32,
     /// and while fio writes and verifies; 0: fio is not started.
     fio_cuts: u32,
+    /// Requests of each comparison of zones with their model.
+    conform: u32,
     /// Checks that every run must have passed; what is missing was not reached.
     checks_min: usize,
     /// Longest time of a guest.
@@ -111,7 +117,8 @@ const SHORT: Extent = Extent {
     blocks: 32,
     cuts: 1,
     fio_cuts: 0,
-    checks_min: 122,
+    conform: 300,
+    checks_min: 129,
     limit: Duration::from_secs(300),
 };
 
@@ -122,7 +129,8 @@ const LONG: Extent = Extent {
     blocks: 256,
     cuts: 8,
     fio_cuts: 4,
-    checks_min: 163,
+    conform: 3000,
+    checks_min: 170,
     limit: Duration::from_secs(1800),
 };
 
@@ -157,25 +165,36 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
 fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Result<usize> {
     let kernel = kernel::ensure_there(folder, release)?;
     let initrd = initrd::make(folder, &kernel)?;
-    let modules: &[PathBuf] = if extent.programs.is_empty() { &[] } else { &kernel.later };
-    let mut disk = BootDisk::start(program, folder, extent.programs, modules)?;
+    let mut disk = BootDisk::start(program, folder, extent.programs, &kernel)?;
+    let zoned = ["plain.raw", "extensions.raw"].map(|name| folder.join(name));
+    for path in &zoned {
+        let file = fs::File::create(path).with_context(|| format!("{} could not be made", path.display()))?;
+        file.set_len(machine::ZONED_BYTES)?;
+    }
     let server = Server::start(program, &[OVER_TCP, SERVE].concat())?;
     let zones = Server::start(program, &[OVER_TCP, SERVE_ZONES].concat())?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
         "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={} \
-         ocssd_zones_port={} ocssd_zones_nqn={}",
+         ocssd_zones_port={} ocssd_zones_nqn={} ocssd_conform={}",
         proxy.port(),
         server.nqn,
         extent.blocks,
         extent.cuts,
         extent.fio_cuts,
         zones.port,
-        zones.nqn
+        zones.nqn,
+        extent.conform
     );
     let socket = disk.socket();
-    let machine =
-        Machine { kernel: &kernel, initrd: &initrd, disk: &socket, words: &words, limit: extent.limit };
+    let machine = Machine {
+        kernel: &kernel,
+        initrd: &initrd,
+        disk: &socket,
+        zoned: &zoned,
+        words: &words,
+        limit: extent.limit,
+    };
     let passed = machine.run(&mut |happening| {
         match happening {
             Happening::Cut => proxy.cut(),

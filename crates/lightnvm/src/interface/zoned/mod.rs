@@ -115,7 +115,8 @@ pub enum ZonedOp {
         /// Only zones in this state.
         only: Option<ZoneState>,
     },
-    /// As [`Self::Report`], with zones and their extensions (Extended Report Zones).
+    /// As [`Self::Report`], with zones and their extensions (Extended Report Zones). Refused with Invalid Field where zones take no
+    /// extensions.
     ReportExtended {
         /// Only zones in this state.
         only: Option<ZoneState>,
