@@ -89,6 +89,7 @@ fn check<M: Model>(run: Run<M>, canaries: [Canary<M>; 4]) {
 
 fn zoned(seed: u64, canary: Option<fn(&mut ZonedModel)>) -> Result<Tally, Box<Found>> {
     let zones = ZoneGeometry {
+        takes_extensions: true,
         capacity_blocks: 12,
         open_max: Some(4),
         active_max: Some(8),

@@ -9,7 +9,7 @@ use ocssd_lightnvm::interface::zoned::{
     ZoneState, ZonedAnswer, ZonedOp, ZonedReply, ZonedRequest,
 };
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
-use ocssd_lightnvm::{Buffers, Payload, Status, Tag};
+use ocssd_lightnvm::{BufId, Buffers, Payload, Status, Tag};
 
 /// What a zone shows: its state, and each block up to its capacity; `None` if it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,10 @@ pub(super) fn count(items: usize) -> u32 {
     u32::try_from(items).expect("a simulated target is small")
 }
 
-fn length(report: &[u8]) -> u32 {
-    u32::try_from(report.len()).expect("a report is short")
+/// Where a report lies in a buffer.
+fn whole(buffer: BufId, report: &[u8]) -> Content {
+    let bytes = u32::try_from(report.len()).expect("a report is short");
+    Content::Piece(Piece { buffer, first_byte: 0, bytes })
 }
 
 /// The zones of a report of either kind, those promised beside those found. One that a write opened may have been closed for
@@ -373,8 +375,7 @@ impl ZonedModel {
             ZonedOp::CommitArea => self.commit_area(request)?,
             ZonedOp::Report { only } => {
                 let (listed, matching, bytes) = self.report(request, only, |zone| self.descriptor(zone))?;
-                let into =
-                    Content::Piece(Piece { buffer: listed.buffer, first_byte: 0, bytes: length(&bytes) });
+                let into = whole(listed.buffer, &bytes);
                 return Ok((ZonedAnswer::Reported { listed, matching }, bytes, into));
             }
             ZonedOp::ReportExtended { .. } if !self.geometry.takes_extensions => {
@@ -382,8 +383,7 @@ impl ZonedModel {
             }
             ZonedOp::ReportExtended { only } => {
                 let (listed, matching, bytes) = self.report(request, only, |zone| self.described(zone))?;
-                let into =
-                    Content::Piece(Piece { buffer: listed.buffer, first_byte: 0, bytes: length(&bytes) });
+                let into = whole(listed.buffer, &bytes);
                 return Ok((ZonedAnswer::ReportedExtended { listed, matching }, bytes, into));
             }
         }

@@ -24,6 +24,7 @@ const ZONES: ZoneGeometry = ZoneGeometry {
 /// Zones that hold fourteen blocks, with areas of four that are committed by two, in two zones at most.
 const AREAS: ZoneGeometry = ZoneGeometry {
     capacity_blocks: 14,
+    takes_extensions: true,
     open_max: Some(3),
     active_max: Some(4),
     area: Some(ZoneArea { blocks: 4, granularity: 2, areas_max: 2 }),
