@@ -3,8 +3,9 @@
  * A drive comes from a preset, a drive file or an image. Commands of NVMe and OCSSD 2.0 or 1.2 go to it as 64-byte entries
  * with plain pointers of this process, waited for (ocssd_admin, ocssd_io) or through queue pairs (ocssd_queue_*). Targets
  * (ocssd_target_*) lie on its parallel units: of blocks (pblk, linear, block_ssd, ox-block), of zones (zns, ocssd_zoned_*), of
- * pages (eleos, ocssd_pages_*), of keys and values (kv, kv-block, ocssd_kv_*). Both work on one drive; raw commands may not
- * change parallel units of an open target. See ocssd(3), and docs/c.md.
+ * pages (eleos, ocssd_pages_*), of keys and values (kv, kv-block, ocssd_kv_*), of tables and logs (lightlsm, table-block,
+ * ocssd_tables_*). Both work on one drive; raw commands may not change parallel units of an open target. See ocssd(3), and
+ * docs/c.md.
  *
  * Errors. Functions return 0 or a count, or a negative number of errno.h; ocssd_last_error() says it in a sentence. ocssd_admin
  * and ocssd_io return the drive's status if that is above 0. If the library finds a bug in itself, the call returns
@@ -149,6 +150,42 @@
 // Of an image: it is looked at, by any number of processes. Commands that would change it fail.
 #define OCSSD_ACCESS_INSPECT 1
 
+// Begins a table or a log under a free name.
+#define OCSSD_TABLES_CREATE 0
+
+// Adds to the end of an unpublished table or of a log; the reply says at which byte.
+#define OCSSD_TABLES_APPEND 1
+
+// Ends when every byte that was appended to the log before is durable.
+#define OCSSD_TABLES_SYNC 2
+
+// Reads bytes of a published table or of a log.
+#define OCSSD_TABLES_READ 3
+
+// Reads the attributes of a published table or of a log.
+#define OCSSD_TABLES_ATTRIBUTES 4
+
+// The table is complete: it can be read, survives a power cut, and has these attributes. An operation, and of a row of an edit.
+#define OCSSD_TABLES_PUBLISH 5
+
+// The table or log is gone; a table that is not published is given up. An operation, and of a row of an edit.
+#define OCSSD_TABLES_DELETE 6
+
+// Carries out the rows of an edit, all or none.
+#define OCSSD_TABLES_EDIT 7
+
+// Lists published tables, and logs.
+#define OCSSD_TABLES_LIST 8
+
+// Of a row of an edit: the published table or log has these attributes from now on.
+#define OCSSD_TABLES_DESCRIBE 9
+
+// Invisible until it is published, then constant.
+#define OCSSD_TABLE 0
+
+// Visible from its creation; grows.
+#define OCSSD_LOG 1
+
 // The target speaks of blocks: `pblk`, `linear`, `block_ssd`, `ox-block`.
 #define OCSSD_INTERFACE_BLOCKS 0
 
@@ -160,6 +197,9 @@
 
 // The target speaks of keys and values: `kv`, `kv-block`.
 #define OCSSD_INTERFACE_KEYS 3
+
+// The target speaks of tables and logs: `lightlsm`, `table-block`.
+#define OCSSD_INTERFACE_TABLES 4
 
 // Of a transaction: makes it true. Offset and bytes are 0.
 #define OCSSD_OP_COMMIT 14
@@ -343,17 +383,17 @@ typedef struct ocssd_reply {
     uint16_t status;
     // Zero.
     uint16_t reserved;
-    // Where an append landed: its first byte on the target.
+    // Where an append landed: its first byte on the target, or in the table.
     uint64_t offset;
-    // How many: zones that match a report, from its zone on; keys of a list; pages that are stored.
+    // How many: zones that match a report, from its zone on; tables from a name on; keys of a list; pages that are stored.
     uint64_t count;
-    // Bytes: of the whole page or value; of a list of keys; of all pages.
+    // Bytes: of the whole page or value; of a list of keys; of all pages; that were read of a table; of all attributes.
     uint64_t bytes;
     // Of a session and of a flush: the last flush of the session that is applied.
     uint64_t applied;
     // Of a session and of a flush: the last flush of the session that survives a power cut.
     uint64_t durable;
-    // Which row of a page table, or entry of a batch, it was refused for, from 0; all ones without.
+    // Which row of a page table or of an edit, or entry of a batch, it was refused for, from 0; all ones without.
     uint64_t entry;
 } ocssd_reply;
 
@@ -469,6 +509,73 @@ typedef struct ocssd_completion {
 // Called by `ocssd_queue_poll` when a command has ended. It may submit, and call everything but polls and closes of the
 // queue that calls it. It must return: no longjmp, no C++ exception.
 typedef void (*ocssd_command_ended)(void *context, const struct ocssd_completion *completion);
+
+// What a target of tables takes. It never changes.
+typedef struct ocssd_tables_limits {
+    // Bytes of tables and logs that fit at least.
+    uint64_t capacity_bytes;
+    // Bytes of a table or log.
+    uint64_t table_bytes_max;
+    // Tables and logs, those that are not published included.
+    uint32_t tables_max;
+    // Bytes of the attributes of one.
+    uint32_t attributes_bytes_max;
+    // Rows of an edit.
+    uint32_t edits_max;
+    // Zero.
+    uint32_t reserved;
+} ocssd_tables_limits;
+
+// A row of an edit. Rows apply in their order: a name that is deleted above is free below.
+typedef struct ocssd_table_edit {
+    // `OCSSD_TABLES_PUBLISH`, `OCSSD_TABLES_DELETE` or `OCSSD_TABLES_DESCRIBE`.
+    uint32_t op;
+    // Bytes of its attributes; 0 of a deletion.
+    uint32_t attributes_bytes;
+    // Which table or log.
+    uint64_t table;
+    // Its attributes, any bytes; NULL without.
+    const void *attributes;
+} ocssd_table_edit;
+
+// A published table or a log, as a list shows it.
+typedef struct ocssd_table {
+    // Its name.
+    uint64_t table;
+    // Its bytes.
+    uint64_t bytes;
+    // `OCSSD_TABLE` or `OCSSD_LOG`.
+    uint32_t kind;
+    // Bytes of its attributes.
+    uint32_t attributes_bytes;
+} ocssd_table;
+
+// A request to a target of tables. What an operation does not name is 0 or NULL.
+typedef struct ocssd_tables_request {
+    // `OCSSD_TABLES_CREATE` and so on.
+    uint32_t op;
+    // Of a creation `OCSSD_TABLE` or `OCSSD_LOG`.
+    uint32_t kind;
+    // The table or log, of all but edits: any number. Of a list the first that may be listed, if it exists or not.
+    uint64_t table;
+    // Of a creation the level of the tree it will be of, 0 to 255: tables of a level are expected to be deleted together.
+    uint32_t level;
+    // Of a creation who writes it, 0 to 255: what different streams write may lie on different parallel units.
+    uint32_t stream;
+    // Of a read the first byte. Of a creation how many bytes it will have, 0 if that is not known.
+    uint64_t offset;
+    // Of an append what is added, of a publication the attributes: both may change when the call that submits returns. Of a read,
+    // of attributes and of a list (an array of `ocssd_table`) where to put what is read: it must stay until the request has ended.
+    void *data;
+    // Bytes of the data, or that there is room for.
+    uint64_t bytes;
+    // Of an edit its rows, which may change when the call that submits returns, as their attributes may.
+    const struct ocssd_table_edit *edits;
+    // How many.
+    uint32_t edit_count;
+    // Zero.
+    uint32_t reserved;
+} ocssd_tables_request;
 
 // What a target is like. Of targets that do not speak of blocks, everything about these is 0.
 typedef struct ocssd_info {
@@ -945,6 +1052,108 @@ int ocssd_stage_abort(struct ocssd_target *target, uint32_t stage);
 // What a status (SCT and SC, the 11 bits of `status >> 1` of a completion) is called and means, in one line. The text is valid
 // until this thread asks again.
 const char *ocssd_status_text(uint16_t status);
+
+// Gets what a target of tables takes.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of tables.
+int ocssd_tables_info(struct ocssd_target *target, struct ocssd_tables_limits *limits);
+
+// Begins a table or a log (`kind` is `OCSSD_TABLE` or `OCSSD_LOG`) under a name that is free. What is known of it decides where it
+// lies: the level of the tree it will be of and the stream that writes it, 0 to 255 each, and how many bytes it will have, 0 if
+// that is not known. A log can be read from now on, a table once it is published.
+//
+// Errors: -EEXIST if the name is taken, -EMFILE if there are as many as the target keeps, -EFBIG for more bytes than one has.
+int ocssd_tables_create(struct ocssd_target *target,
+                        uint64_t table,
+                        uint32_t kind,
+                        uint32_t level,
+                        uint32_t stream,
+                        uint64_t bytes_expected);
+
+// Adds bytes, at most 16 MiB, to the end of a table that is not published, or of a log. Puts the first byte's place in it into
+// `offset`, which may be NULL. A table becomes durable when it is published, a log by `ocssd_tables_sync`.
+//
+// Errors: -ENOENT if there is no such table, -EROFS if it is published, -EFBIG for more bytes than one has, -ENOSPC if there is no
+// room. Nothing is changed then.
+int ocssd_tables_append(struct ocssd_target *target,
+                        uint64_t table,
+                        const void *data,
+                        uint64_t bytes,
+                        uint64_t *offset);
+
+// Returns when every byte that was appended to the log before is durable, and so the log itself. `ocssd_target_flush` does that
+// for all logs.
+//
+// Errors: -ENOENT if there is no such log, -EINVAL for a table.
+int ocssd_tables_sync(struct ocssd_target *target,
+                      uint64_t table);
+
+// Reads a published table or a log from byte `offset` on: as many bytes as there are, and as `data` has room for with its `bytes`,
+// at most 16 MiB. Puts how many that were into `read`, which may be NULL: fewer than asked for at the end, and 0 behind it.
+//
+// Errors: -ENOENT if there is no such table, -EBUSY if it is not published yet, -EIO for what cannot be read.
+int ocssd_tables_read(struct ocssd_target *target,
+                      uint64_t table,
+                      uint64_t offset,
+                      void *data,
+                      uint64_t bytes,
+                      uint64_t *read);
+
+// Reads the attributes of a published table or of a log, as many bytes as `data` has room for with its `bytes`. Puts the bytes of
+// all of them into `attributes_bytes`, which may be NULL.
+//
+// Errors: -ENOENT if there is no such table, -EBUSY if it is not published yet.
+int ocssd_tables_attributes(struct ocssd_target *target,
+                            uint64_t table,
+                            void *data,
+                            uint64_t bytes,
+                            uint64_t *attributes_bytes);
+
+// Publishes a table: it never changes any more, can be read, and has the `bytes` bytes of attributes at `attributes`. Its content
+// is durable when this returns, and so are the edits and creations before.
+//
+// Errors: -ENOENT if there is no such table, -EROFS if it is published, -EINVAL for a log, -EFBIG for longer attributes than one
+// has. Nothing is changed then.
+int ocssd_tables_publish(struct ocssd_target *target,
+                         uint64_t table,
+                         const void *attributes,
+                         uint64_t bytes);
+
+// Deletes a table or a log, published or not; its name is free then. Durable when this returns.
+//
+// Errors: -ENOENT if there is no such table.
+int ocssd_tables_delete(struct ocssd_target *target, uint64_t table);
+
+// Publishes, deletes and describes any number of tables and logs as one, in the order of the `edit_count` rows: a process that
+// dies, or a power cut, leaves all of that or none. So an engine needs no file that says which tables it has. Durable when this
+// returns.
+//
+// Errors: as those of its rows, with the number of the row in words; -EBUSY to describe a table that is not published; -EFBIG for
+// more rows than `edits_max`. Nothing is changed then.
+int ocssd_tables_edit(struct ocssd_target *target,
+                      const struct ocssd_table_edit *edits,
+                      uint32_t edit_count);
+
+// Lists published tables, and logs, by ascending name from `table` on: puts them into `tables`, with room for `count`. Puts into
+// `matching`, which may be NULL, how many there are, with and without room. Returns how many were put there.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of tables.
+int ocssd_tables_list(struct ocssd_target *target,
+                      uint64_t table,
+                      struct ocssd_table *tables,
+                      uint32_t count,
+                      uint64_t *matching);
+
+// Submits a request. `ended` is called with `context` by the poll that finds it ended; it may be NULL. Requests take effect in the
+// order in which they are submitted, so a sync or an edit need not wait for the ends of the appends before it.
+// `ocssd_target_submit` with `OCSSD_OP_FLUSH` makes all logs durable.
+//
+// Returns 0 if it was taken. Errors: -EAGAIN as `ocssd_target_submit`; -EINVAL for a request that cannot be; -EFBIG for more
+// than 16 MiB.
+int ocssd_tables_submit(struct ocssd_target *target,
+                        const struct ocssd_tables_request *request,
+                        ocssd_reply_ended ended,
+                        void *context);
 
 // Opens a target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
 // "block_ssd:dram_cache_bytes=1048576", "zns:width=group") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL

@@ -10,6 +10,7 @@ use crate::pages::PagesAsk;
 use crate::payload::Loan;
 use crate::reply::{End, Owner, Reply};
 use crate::status::errno_of;
+use crate::tables::TablesAsk;
 use crate::zones::ZoneAsk;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, Interface};
 use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart};
@@ -32,6 +33,8 @@ pub enum Ask {
     Pages(PagesAsk),
     /// Something about keys and values.
     Keys(KeysAsk),
+    /// Something about tables and logs.
+    Tables(TablesAsk),
 }
 
 /// What is asked, and who is told.
@@ -61,6 +64,7 @@ impl Ask {
             Self::Zones(ask) => ask.request(tag, loan).map(AnyRequest::Zoned),
             Self::Pages(ask) => ask.request(tag, loan).map(AnyRequest::Log),
             Self::Keys(ask) => ask.request(tag, loan).map(AnyRequest::KeyValue),
+            Self::Tables(ask) => ask.request(tag, loan).map(AnyRequest::Table),
         }
     }
 
@@ -71,6 +75,7 @@ impl Ask {
             (Self::Zones(ask), AnyReply::Zoned(reply)) => ask.end(reply, buffer, buffers),
             (Self::Pages(ask), AnyReply::Log(reply)) => ask.end(reply, buffer, buffers),
             (Self::Keys(ask), AnyReply::KeyValue(reply)) => ask.end(reply, buffer, buffers),
+            (Self::Tables(ask), AnyReply::Table(reply)) => ask.end(reply, buffer, buffers),
             (Self::Flush(_), reply) => plain(status_of(reply), "a flush"),
             (Self::Shutdown(_), reply) => plain(status_of(reply), "the shutdown"),
             _ => unreachable!("a target replied as one of another interface does"),

@@ -43,6 +43,8 @@ mod shape;
 mod stages;
 mod state;
 mod status;
+mod tables;
+mod tables_target;
 mod target;
 mod target_io;
 mod transactions;

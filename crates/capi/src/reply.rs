@@ -16,17 +16,17 @@ pub struct Reply {
     pub status: u16,
     /// Zero.
     pub reserved: u16,
-    /// Where an append landed: its first byte on the target.
+    /// Where an append landed: its first byte on the target, or in the table.
     pub offset: u64,
-    /// How many: zones that match a report, from its zone on; keys of a list; pages that are stored.
+    /// How many: zones that match a report, from its zone on; tables from a name on; keys of a list; pages that are stored.
     pub count: u64,
-    /// Bytes: of the whole page or value; of a list of keys; of all pages.
+    /// Bytes: of the whole page or value; of a list of keys; of all pages; that were read of a table; of all attributes.
     pub bytes: u64,
     /// Of a session and of a flush: the last flush of the session that is applied.
     pub applied: u64,
     /// Of a session and of a flush: the last flush of the session that survives a power cut.
     pub durable: u64,
-    /// Which row of a page table, or entry of a batch, it was refused for, from 0; all ones without.
+    /// Which row of a page table or of an edit, or entry of a batch, it was refused for, from 0; all ones without.
     pub entry: u64,
 }
 

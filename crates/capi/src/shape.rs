@@ -5,6 +5,7 @@
 use crate::failure::Failure;
 use ocssd_lightnvm::interface::key_value::KvLimits;
 use ocssd_lightnvm::interface::log_structured::LogLimits;
+use ocssd_lightnvm::interface::table::TableLimits;
 use ocssd_lightnvm::interface::zoned::ZoneGeometry;
 use ocssd_lightnvm::interface::{AnyTarget, Interface};
 
@@ -24,6 +25,8 @@ pub enum TargetShape {
     Pages(LogLimits),
     /// Keys and values.
     Keys(KvLimits),
+    /// Tables and logs.
+    Tables(TableLimits),
 }
 
 impl Default for TargetShape {
@@ -32,27 +35,8 @@ impl Default for TargetShape {
     }
 }
 
-/// Whether this library has calls for targets of an interface.
-///
-/// # Errors
-/// EOPNOTSUPP if it has not.
-pub fn check_interface(interface: Interface) -> Result<(), Failure> {
-    match interface {
-        Interface::Block | Interface::Zoned | Interface::Log | Interface::KeyValue => Ok(()),
-        Interface::Table => Err(Failure::new(
-            libc::EOPNOTSUPP,
-            format!(
-                "the target speaks of {interface}, for which ocssd.h has no calls; open one of another kind"
-            ),
-        )),
-    }
-}
-
 impl TargetShape {
     /// That of a target.
-    ///
-    /// # Panics
-    /// If this library has no calls for it ([`check_interface`]).
     pub fn of(target: &AnyTarget) -> Self {
         if let Some(blocks) = target.block() {
             return Self::Blocks { block_bytes: blocks.block_bytes(), block_count: blocks.block_count() };
@@ -63,7 +47,10 @@ impl TargetShape {
         if let Some(pages) = target.log() {
             return Self::Pages(pages.limits());
         }
-        Self::Keys(target.key_value().expect("targets of tables are not opened").limits())
+        if let Some(keys) = target.key_value() {
+            return Self::Keys(keys.limits());
+        }
+        Self::Tables(target.table().expect("a target speaks of one of five interfaces").limits())
     }
 
     /// The interface.
@@ -73,6 +60,7 @@ impl TargetShape {
             Self::Zones(_) => Interface::Zoned,
             Self::Pages(_) => Interface::Log,
             Self::Keys(_) => Interface::KeyValue,
+            Self::Tables(_) => Interface::Table,
         }
     }
 
@@ -84,7 +72,7 @@ impl TargetShape {
         match self {
             Self::Blocks { block_bytes, block_count } => Ok((*block_count, *block_bytes)),
             Self::Zones(zones) => Ok((zones.block_count(), zones.block_bytes)),
-            Self::Pages(_) | Self::Keys(_) => Err(self.is_not(Interface::Block)),
+            Self::Pages(_) | Self::Keys(_) | Self::Tables(_) => Err(self.is_not(Interface::Block)),
         }
     }
 
@@ -110,6 +98,14 @@ impl TargetShape {
     /// EOPNOTSUPP if it is none.
     pub fn keys(&self) -> Result<&KvLimits, Failure> {
         if let Self::Keys(limits) = self { Ok(limits) } else { Err(self.is_not(Interface::KeyValue)) }
+    }
+
+    /// What a target of tables takes.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP if it is none.
+    pub fn tables(&self) -> Result<&TableLimits, Failure> {
+        if let Self::Tables(limits) = self { Ok(limits) } else { Err(self.is_not(Interface::Table)) }
     }
 
     fn is_not(&self, asked: Interface) -> Failure {

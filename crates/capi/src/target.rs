@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::queue::Polling;
 use crate::reply::Owner;
 use crate::requests::{REQUEST_BYTES_MAX, TARGET_DEPTH};
-use crate::shape::{TargetShape, check_interface};
+use crate::shape::TargetShape;
 use crate::state::State;
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_lightnvm::TargetId;
@@ -36,6 +36,8 @@ pub const OCSSD_INTERFACE_ZONES: u32 = 1;
 pub const OCSSD_INTERFACE_PAGES: u32 = 2;
 /// The target speaks of keys and values: `kv`, `kv-block`.
 pub const OCSSD_INTERFACE_KEYS: u32 = 3;
+/// The target speaks of tables and logs: `lightlsm`, `table-block`.
+pub const OCSSD_INTERFACE_TABLES: u32 = 4;
 
 /// What a target is like. Of targets that do not speak of blocks, everything about these is 0.
 #[repr(C)]
@@ -116,6 +118,7 @@ impl State {
             },
             TargetShape::Pages(_) => TargetInfo { interface: OCSSD_INTERFACE_PAGES, ..info },
             TargetShape::Keys(_) => TargetInfo { interface: OCSSD_INTERFACE_KEYS, ..info },
+            TargetShape::Tables(_) => TargetInfo { interface: OCSSD_INTERFACE_TABLES, ..info },
         }
     }
 
@@ -133,7 +136,6 @@ impl State {
             NameError::Wrong(sentence) => Failure::invalid(sentence),
         })?;
         let kind = registry::find(&named_target.kind).map_err(Failure::invalid)?;
-        check_interface(kind.make_of().interface())?;
         let lane = self.requests.free_lane();
         if lane >= TARGETS_MAX {
             return Err(Failure::new(

@@ -134,6 +134,11 @@ fn keys_are_stored_listed_and_changed_together_and_what_is_wrong_is_refused() {
 }
 
 #[test]
+fn tables_are_published_edited_together_and_listed_and_what_is_wrong_is_refused() {
+    passes("crates/capi/tests/c/tables.c", &[]);
+}
+
+#[test]
 fn transactions_are_seen_at_their_commit_and_what_is_wrong_is_refused() {
     passes("crates/capi/tests/c/transactions.c", &[]);
 }
@@ -162,6 +167,11 @@ fn the_examples_do_what_they_say() {
     );
     let keys = valgrind(&compile("examples/c/keys.c", "gcc", "-std=c11"), &[]);
     assert!(keys.contains("200 accounts have 20000") && keys.contains("25165824 bytes came back"), "{keys}");
+    let tables = valgrind(&compile("examples/c/tables.c", "gcc", "-std=c11"), &[]);
+    assert!(
+        tables.contains("8 tables became one") && tables.contains("every key has its last value"),
+        "{tables}"
+    );
     assert!(zones.contains("2048 appends") && zones.contains("896 records read back"), "{zones}");
 }
 

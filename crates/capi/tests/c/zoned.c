@@ -248,8 +248,6 @@ static void refused(void)
     CHECK(ocssd_drive_open("qemu", NULL, &drive), 0);
     CHECK(ocssd_target_open(drive, "pblk", "pu:0-1", &blocks), 0);
     CHECK(ocssd_target_open(drive, "zns:create=no", "pu:2-3", &zoned), -EINVAL);
-    CHECK(ocssd_target_open(drive, "lightlsm", "pu:2-3", &zoned), -EOPNOTSUPP);
-    CHECK_SAYS("tables");
     CHECK(ocssd_target_open(drive, "zns", "pu:2-3", &zoned), 0);
     /* Calls of zones on blocks. */
     CHECK(ocssd_zoned_info(blocks, &info), -EOPNOTSUPP);
