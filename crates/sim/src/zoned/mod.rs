@@ -5,6 +5,7 @@ mod canary;
 mod drawn;
 mod image;
 mod model;
+mod observed;
 mod survivors;
 #[cfg(test)]
 mod tests;
@@ -12,5 +13,6 @@ mod tests;
 pub use canary::{canaries, canaries_of_areas, canaries_of_extensions};
 pub use drawn::{DrawnZoned, ZonedInterface};
 pub use image::{Zone, ZoneChange};
-pub use model::{ObservedZone, ZonedModel};
+pub use model::ZonedModel;
+pub use observed::{ObservedBlock, ObservedZone};
 pub use survivors::{Found, Survivor};

@@ -1,7 +1,8 @@
 //! The model: requests are judged as the specification says, on the volatile zones.
 
 use super::image::{Zone, ZoneChange};
-use super::survivors::{Found, Survivor};
+use super::observed::ObservedZone;
+use super::survivors::Survivor;
 use crate::contract::{Answerer, Broken};
 use crate::model::{Expected, Model, Pending, equal};
 use ocssd_lightnvm::interface::zoned::{
@@ -11,21 +12,10 @@ use ocssd_lightnvm::interface::zoned::{
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{BufId, Buffers, Payload, Status, Tag};
 
-/// What a zone shows: its state, and each block up to its capacity; `None` if it cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedZone {
-    /// Its descriptor.
-    pub zone: ZoneDescriptor,
-    /// Its extension; zeroes if it has none.
-    pub extension: ZoneExtension,
-    /// Its blocks.
-    pub blocks: Vec<Option<Vec<u8>>>,
-}
-
 /// The model of a zoned target.
 #[derive(Clone, Debug)]
 pub struct ZonedModel {
-    geometry: ZoneGeometry,
+    pub(super) geometry: ZoneGeometry,
     pub(super) durable: Vec<Zone>,
     pub(super) volatile: Vec<Zone>,
     /// Changes with the zone they are of.
@@ -110,7 +100,7 @@ impl ZonedModel {
     }
 
     /// The blocks of a request, as content of its buffer: a block of stamps has a sector's place.
-    fn content(&self, request: &ZonedRequest, buffers: &Buffers) -> Content {
+    pub(super) fn content(&self, request: &ZonedRequest, buffers: &Buffers) -> Content {
         let format = buffers.format();
         let block = match format.payload {
             Payload::Bytes => self.geometry.block_bytes,
@@ -260,8 +250,9 @@ impl ZonedModel {
         let bytes = index(self.content(request, buffers).bytes());
         let block = bytes / index(request.count).max(1);
         let unwritten = vec![0; block];
-        let content = (within..end).flat_map(|number| zone.block(number).unwrap_or(&unwritten));
-        Ok(content.copied().collect())
+        let mut content = Vec::with_capacity(bytes);
+        (within..end).for_each(|number| content.extend_from_slice(zone.block(number).unwrap_or(&unwritten)));
+        Ok(content)
     }
 
     /// The zones an action is meant for if it is for all.
@@ -399,76 +390,6 @@ impl ZonedModel {
     /// What a power cut may leave of a zone.
     pub(super) fn legal(&self, zone: usize) -> Vec<Survivor> {
         Survivor::all(&self.durable[zone], &self.changes(zone), &self.geometry)
-    }
-
-    /// What a block reads as that was not written.
-    fn unwritten(&self, state: ZoneState, block_bytes: usize) -> Option<Vec<u8>> {
-        let is_zeroes = self.geometry.unwritten_read == UnwrittenRead::Zeroes && state != ZoneState::Offline;
-        is_zeroes.then(|| vec![0; block_bytes])
-    }
-
-    /// The zone that was found, if it may be.
-    fn found(&self, number: usize, found: &ObservedZone, legal: &[Survivor]) -> Option<Zone> {
-        let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
-        let ObservedZone { zone, blocks, .. } = found;
-        let pointer = zone.write_pointer.map(|pointer| pointer.saturating_sub(zone.start));
-        let unwritten = self.unwritten(zone.state, bytes);
-        let read = Found { state: zone.state, pointer, blocks, unwritten: &unwritten };
-        let mut same = legal.iter().filter_map(|survivor| survivor.resolved(&read, &self.geometry));
-        same.find(|image| self.shown(number, image, bytes) == *found)
-    }
-
-    /// What a zone shows that is this.
-    fn shown(&self, zone: usize, image: &Zone, block_bytes: usize) -> ObservedZone {
-        let start = self.geometry.start_of(count(zone));
-        let write_pointer = image.state.is_writable().then(|| start + image.written());
-        let unwritten = self.unwritten(image.state, block_bytes);
-        let mut blocks: Vec<_> =
-            image.blocks.iter().map(|block| block.clone().or_else(|| unwritten.clone())).collect();
-        blocks.resize(
-            usize::try_from(self.geometry.capacity_blocks).expect("a simulated zone is small"),
-            unwritten,
-        );
-        let capacity = self.geometry.capacity_blocks;
-        let has_extension = image.extension.is_some();
-        ObservedZone {
-            zone: ZoneDescriptor {
-                state: image.state,
-                capacity,
-                start,
-                write_pointer,
-                has_extension,
-                has_area: image.has_area,
-            },
-            extension: image.extension.unwrap_or(ZoneExtension::ZERO),
-            blocks,
-        }
-    }
-
-    /// Reads the blocks of a zone one by one.
-    fn observe_zone(
-        &self,
-        target: &mut dyn Answerer<ZonedRequest, ZonedReply>,
-        DescribedZone { zone, extension }: DescribedZone,
-    ) -> Result<ObservedZone, Broken> {
-        let buffer = target.buffers().take(1);
-        let mut blocks = Vec::new();
-        for block in zone.start..zone.start + zone.capacity {
-            let request =
-                ZonedRequest { tag: Tag(0), op: ZonedOp::Read, block, count: 1, buffer: Some(buffer) };
-            let reply = target.ask(request)?;
-            if !reply.status.has_data()
-                && reply.status != Status::UNWRITTEN
-                && reply.status != Status::ZONE_IS_OFFLINE
-            {
-                let found = format!("{} of block {block}", reply.status);
-                return Err(Broken::new("readable after a power cut", "data, or that there is none", found));
-            }
-            let content = self.content(&request, target.buffers()).gathered(target.buffers());
-            blocks.push(reply.status.has_data().then_some(content));
-        }
-        target.buffers().give_back(buffer);
-        Ok(ObservedZone { zone, extension, blocks })
     }
 }
 

@@ -4,6 +4,7 @@
 //! was durable, or as a later one. Deliberately not here: how zones change (`image`), what a zone shows (`model`).
 
 use super::image::{Zone, ZoneChange};
+use super::observed::ObservedBlock;
 use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZoneState};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,9 +34,9 @@ pub struct Found<'a> {
     /// Its write pointer.
     pub pointer: Option<u64>,
     /// Its blocks, each `None` if it cannot be read.
-    pub blocks: &'a [Option<Vec<u8>>],
+    pub blocks: &'a [ObservedBlock],
     /// What a block that was not written reads as.
-    pub unwritten: &'a Option<Vec<u8>>,
+    pub unwritten: &'a ObservedBlock,
 }
 
 impl Survivor {
@@ -107,8 +108,8 @@ impl Survivor {
         let block = |number: u64| {
             let read = found.blocks.get(usize::try_from(number).ok()?)?;
             let old = base.block(number);
-            let is_old = old.map_or(read == found.unwritten, |old| read.as_ref() == Some(old));
-            let newer = || versions.get(&number)?.iter().find(|&content| read.as_ref() == Some(content));
+            let is_old = old.map_or(read == found.unwritten, |old| read.as_deref() == Some(old));
+            let newer = || versions.get(&number)?.iter().find(|&content| read.as_deref() == Some(content));
             if is_old { Some(old.cloned()) } else { newer().map(|content| Some(content.clone())) }
         };
         let blocks: Option<Vec<Option<Vec<u8>>>> = (0..end).map(block).collect();
