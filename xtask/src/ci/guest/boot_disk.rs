@@ -20,6 +20,7 @@ const ZONES: &str = include_str!("zones.sh");
 /// How its devices are found, and what is done with them however they came.
 pub const FIND: &str = include_str!("find.sh");
 pub const NAMESPACES: &str = include_str!("namespaces.sh");
+pub const DESCRIBED: &str = include_str!("described.sh");
 
 /// Programs of this machine that the guest uses, with the libraries they need.
 pub const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio"];
@@ -54,6 +55,7 @@ impl BootDisk {
         root.text("zones.sh", ZONES)?;
         root.text("find.sh", FIND)?;
         root.text("namespaces.sh", NAMESPACES)?;
+        root.text("described.sh", DESCRIBED)?;
         let later = root.modules(&kernel.later)?;
         let of_pci: String = later.lines().filter(|name| name.ends_with("/nvme.ko")).collect();
         root.text("pci.modules", &of_pci)?;

@@ -1,6 +1,6 @@
 //! QEMU with the guest, and what it says on its console.
 //!
-//! Beside the served disk it has two zoned namespaces of QEMU's own in a PCI slot, which the guest's kernel takes once it has
+//! Beside the served disk it has zoned namespaces of QEMU's own in a PCI slot, which the guest's kernel takes once it has
 //! loaded the driver. The guest's memory is shared with the server of its disk. When that goes, QEMU looks for another once a
 //! second.
 
@@ -14,12 +14,21 @@ use std::time::Duration;
 /// Bytes of each file below QEMU's zoned namespaces (chosen: 32 zones).
 pub const ZONED_BYTES: u64 = 64 << 20;
 
-/// QEMU's zones: 2 MiB of which 1.5 can be written, and limits that are soon reached.
+/// QEMU's zones: 2 MiB of which 1.5 can be written.
 const ZONED: &str = "nvme-ns,bus=qemu,logical_block_size=4096,physical_block_size=4096,zoned=true,\
-zoned.zone_size=2M,zoned.zone_capacity=1536K,zoned.max_open=4,zoned.max_active=6";
+zoned.zone_size=2M,zoned.zone_capacity=1536K";
 
-/// What the first namespace of these has beside, and the second: nothing, and extensions of 64 bytes.
-const OF_NAMESPACE: [&str; 2] = ["zoned.descr_ext_size=0", "zoned.descr_ext_size=64"];
+/// How many namespaces of these there are.
+pub const NAMESPACES: usize = 4;
+
+/// What they have beside: limits that are soon reached; these, and extensions of 64 bytes; random write areas of 16 blocks,
+/// committed by four, without any limit, because QEMU loses count of areas; and such areas for three zones.
+const OF_NAMESPACE: [&str; NAMESPACES] = [
+    "zoned.max_open=4,zoned.max_active=6",
+    "zoned.max_open=4,zoned.max_active=6,zoned.descr_ext_size=64",
+    "zoned.zrwas=64K,zoned.zrwafg=16K,zoned.numzrwa=1000000",
+    "zoned.max_open=4,zoned.max_active=6,zoned.zrwas=64K,zoned.zrwafg=16K,zoned.numzrwa=3",
+];
 
 /// What a guest asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +50,7 @@ pub struct Machine<'a> {
     /// The socket of its disk's server.
     pub disk: &'a Path,
     /// The files of QEMU's own zoned namespaces, of [`ZONED_BYTES`] each.
-    pub zoned: &'a [PathBuf; 2],
+    pub zoned: &'a [PathBuf; NAMESPACES],
     /// What its first program is told.
     pub words: &'a str,
     /// Longest time of the whole run.

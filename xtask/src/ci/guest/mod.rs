@@ -55,7 +55,7 @@ const SERVE: &[&str] = &[
 ];
 
 /// A drive for zones, blocks, keys and values, and blocks whose writes are transactions: namespaces 1 to 4. Zones of four units
-/// are 4 MiB.
+/// are 4 MiB, and take random write areas of four write units.
 const SERVE_ZONES: &[&str] = &[
     "--drive",
     "tiny",
@@ -74,7 +74,7 @@ const SERVE_ZONES: &[&str] = &[
     "--set",
     "media.erase=9us",
     "--export",
-    "z=zns@pu:0-3",
+    "z=zns:area_units=4@pu:0-3",
     "--export",
     "m=pblk:over_provisioning_percent=25@pu:4-5",
     "--export",
@@ -118,7 +118,7 @@ const SHORT: Extent = Extent {
     cuts: 1,
     fio_cuts: 0,
     conform: 300,
-    checks_min: 129,
+    checks_min: 189,
     limit: Duration::from_secs(300),
 };
 
@@ -130,7 +130,7 @@ const LONG: Extent = Extent {
     cuts: 8,
     fio_cuts: 4,
     conform: 3000,
-    checks_min: 170,
+    checks_min: 230,
     limit: Duration::from_secs(1800),
 };
 
@@ -166,7 +166,7 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
     let kernel = kernel::ensure_there(folder, release)?;
     let initrd = initrd::make(folder, &kernel)?;
     let mut disk = BootDisk::start(program, folder, extent.programs, &kernel)?;
-    let zoned = ["plain.raw", "extensions.raw"].map(|name| folder.join(name));
+    let zoned = ["plain.raw", "extensions.raw", "areas.raw", "few-areas.raw"].map(|name| folder.join(name));
     for path in &zoned {
         let file = fs::File::create(path).with_context(|| format!("{} could not be made", path.display()))?;
         file.set_len(machine::ZONED_BYTES)?;

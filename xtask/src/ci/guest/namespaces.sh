@@ -50,6 +50,7 @@ check zones-fio-in-order zbd --rw=write --bs=64k
 check zones-reset-after-fio blkzone reset "$zoned"
 check zones-fio-at-random zbd --rw=randwrite --bs=16k --io_size=2m
 check zones-reset-at-the-end blkzone reset "$zoned"
+. /described.sh
 
 # Keys and values, as a cache of a language model asks for them: 16 bytes of a hash, of which byte 11 is a version; stores
 # only of what is not there; and a number of blocks in CDW12, which means nothing here.

@@ -3,7 +3,7 @@
 //! The checks are those of namespaces that came over TCP (`namespaces.sh`), and a few of the slot. Debian's kernel runs in a
 //! QEMU that speaks vfio-user, which is fetched once; everything lies in its first file system.
 
-use super::boot_disk::{FIND, NAMESPACES, PROGRAMS};
+use super::boot_disk::{DESCRIBED, FIND, NAMESPACES, PROGRAMS};
 use super::kernel::{self, Kernel};
 use super::{SERVE_ZONES, machine};
 use crate::ci::linux_pblk::cache;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const INIT: &str = include_str!("slot.sh");
 
 /// Checks that must have passed; what is missing was not reached.
-const CHECKS_MIN: usize = 58;
+const CHECKS_MIN: usize = 116;
 
 /// Longest time of the guest (chosen: many times what it takes on a loaded machine).
 const LIMIT: Duration = Duration::from_secs(600);
@@ -60,6 +60,7 @@ fn initrd(folder: &Path, kernel: &Kernel) -> Result<PathBuf> {
     root.text("modules", &root.modules(&modules)?)?;
     root.text("find.sh", FIND)?;
     root.text("namespaces.sh", NAMESPACES)?;
+    root.text("described.sh", DESCRIBED)?;
     root.init(INIT)?;
     root.pack(folder.join("initrd"))
 }
