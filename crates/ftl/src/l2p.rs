@@ -1,7 +1,7 @@
 //! The logical-to-physical map: where the newest version of every logical sector is.
 //!
 //! One entry per logical sector, in shards ([`ShardSize`]) that take memory from their first entry on: an empty 2 TB
-//! instance costs 164 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
+//! instance costs 172 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
 //! it. Unlike pblk's (`trans_map`, one entry per raw sector and one global lock) it covers only what is exported.
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
 //!
@@ -255,6 +255,31 @@ impl L2p {
 
     fn used(&self) -> &[u32] {
         with_table!(&self.width, table => table.used())
+    }
+
+    /// Whether an entry of a shard was set, moved or taken away since [`L2p::mark_all_unchanged`], so that a checkpoint must
+    /// write it again. What was decoded is not changed: it is as media have it. Cost: one load; to know it, a store for each
+    /// change.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    #[must_use]
+    pub fn shard_is_changed(&self, shard: usize) -> bool {
+        with_table!(&self.width, table => table.changed()[shard])
+    }
+
+    /// The shard of a logical sector counts as changed: what its owner would resolve an entry to, changes.
+    ///
+    /// # Panics
+    /// If `lba` is not below [`L2p::sectors`].
+    pub fn mark_changed(&mut self, lba: u64) {
+        assert!(lba < self.sectors, "logical sector {lba} of {}", self.sectors);
+        with_table!(&mut self.width, table => table.mark_changed(lba));
+    }
+
+    /// A checkpoint begins that will hold every shard as it is now. Cost: a byte per shard.
+    pub fn mark_all_unchanged(&mut self) {
+        with_table!(&mut self.width, table => table.mark_all_unchanged());
     }
 
     /// Places on media the map was made for.

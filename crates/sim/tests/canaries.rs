@@ -137,6 +137,7 @@ canaries! {
     checkpoint_unordered_is_found: "checkpoint-unordered", Tiny;
     checkpoint_unchecked_is_found: "checkpoint-unchecked", Any;
     shard_misplaced_is_found: "shard-misplaced", Tiny;
+    changed_shard_kept_is_found: "changed-shard-kept", Tiny;
     discards_overflow_is_found: "discards-overflow", Tiny;
     checkpoint_tears_discard_is_found: "checkpoint-tears-discard", Tiny;
     commands_overrun_is_found: "commands-overrun", Tiny;

@@ -25,6 +25,8 @@ pub(super) struct Table<E> {
     shards: Vec<Option<Shard<E>>>,
     /// Entries of each shard that are not nowhere.
     used: Vec<u32>,
+    /// Shards of which an entry was set, moved or taken away since that was last forgotten.
+    changed: Vec<bool>,
     /// Entries of a shard as a power of two: an address splits into shard and index by a shift.
     shard_bits: u32,
     /// Entries of the last shard.
@@ -48,8 +50,8 @@ impl<E: Entry> Table<E> {
         assert!(entries % GROUP == 0, "a shard is whole groups");
         let shards = sectors.div_ceil(entries);
         let last_entries = sectors - (shards - 1) * entries;
-        let (used, shards) = (vec![0; shards], vec![None; shards]);
-        let table = Self { shards, used, shard_bits, last_entries, places, slots };
+        let (used, changed, shards) = (vec![0; shards], vec![false; shards], vec![None; shards]);
+        let table = Self { shards, used, changed, shard_bits, last_entries, places, slots };
         assert!(
             places <= table.first_buffered().number(),
             "places and slots share the numbers below nowhere"
@@ -121,6 +123,7 @@ impl<E: Entry> Table<E> {
         let used = self.used[at] + u32::from(new != E::NOWHERE);
         assert!(used > 0 || old == E::NOWHERE, "an entry of shard {at} was not counted");
         self.used[at] = used - u32::from(old != E::NOWHERE);
+        self.changed[at] = true;
         self.mapped(old)
     }
 
@@ -133,6 +136,7 @@ impl<E: Entry> Table<E> {
         let is_there = shard.entries[index] == from;
         if is_there {
             shard.entries[index] = to;
+            self.changed[at] = true;
         }
         is_there
     }
@@ -149,6 +153,7 @@ impl<E: Entry> Table<E> {
             let is_there = entry.number() == from;
             if is_there {
                 *entry = E::from_number(to);
+                self.changed[at] = true;
             }
             is_there
         };
@@ -199,7 +204,8 @@ impl<E: Entry> Table<E> {
 
     /// See [`super::L2p::retain_media`].
     pub(super) fn retain_media(&mut self, mut keeps: impl FnMut(PhysicalAddress) -> bool) {
-        for (shard, used) in self.shards.iter_mut().zip(&mut self.used) {
+        let counts = self.used.iter_mut().zip(&mut self.changed);
+        for (shard, (used, changed)) in self.shards.iter_mut().zip(counts) {
             let mut left = *used;
             for entry in shard.iter_mut().flat_map(|shard| shard.entries.iter_mut()) {
                 if left == 0 {
@@ -211,6 +217,7 @@ impl<E: Entry> Table<E> {
                     *entry = E::NOWHERE;
                     assert!(*used > 0, "an entry of a shard was not counted");
                     *used -= 1;
+                    *changed = true;
                 }
             }
         }
@@ -225,10 +232,26 @@ impl<E: Entry> Table<E> {
         &self.used
     }
 
+    pub(super) fn changed(&self) -> &[bool] {
+        &self.changed
+    }
+
+    /// See [`super::L2p::mark_changed`].
+    pub(super) fn mark_changed(&mut self, lba: u64) {
+        let (at, _) = self.split(lba);
+        self.changed[at] = true;
+    }
+
+    /// See [`super::L2p::mark_all_unchanged`].
+    pub(super) fn mark_all_unchanged(&mut self) {
+        self.changed.fill(false);
+    }
+
     pub(super) fn resident_bytes(&self) -> u64 {
         let entries: usize = self.shards.iter().flatten().map(|shard| shard.entries.len()).sum();
         let shards = entries * E::BYTES;
-        let index = self.shards.len() * (size_of::<Option<Shard<E>>>() + size_of::<u32>());
+        let index =
+            self.shards.len() * (size_of::<Option<Shard<E>>>() + size_of::<u32>() + size_of::<bool>());
         u64::try_from(shards + index).expect("memory has fewer than 2^64 bytes")
     }
 

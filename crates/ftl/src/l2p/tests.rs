@@ -57,6 +57,65 @@ fn the_map_is_a_vector_of_where_sectors_are() {
     }
 }
 
+/// Sectors of the largest map of these tests, each with its shard, as [`L2p::shard_sectors`] says.
+fn shard_of(map: &L2p, lba: u64) -> usize {
+    (0..map.shard_count()).find(|&shard| map.shard_sectors(shard).contains(&lba)).unwrap()
+}
+
+#[test]
+fn a_shard_is_changed_once_an_entry_of_it_may_be_another_than_media_have() {
+    for (seed, (mut map, places)) in (61..).zip(both_widths()) {
+        let mut prng = Prng::new(seed);
+        random_map(&mut map, places, seed);
+        let mut naive = vec![true; map.shard_count()];
+        for round in 0..3_000 {
+            if prng.below(20) == 0 {
+                map.mark_all_unchanged();
+                naive.fill(false);
+            }
+            let lba = prng.below(SECTORS);
+            let (shard, at) = (shard_of(&map, lba), map.get(lba));
+            let media = Mapped::Media(PhysicalAddress(prng.below(places)));
+            match (prng.below(5), at) {
+                (0, _) => {
+                    let to = random_mapped(&mut prng, places);
+                    map.set(lba, to);
+                    naive[shard] = true;
+                }
+                (1, Mapped::Media(_) | Mapped::Buffer(_)) => naive[shard] |= map.move_if(lba, at, media),
+                (2, Mapped::Media(place)) => {
+                    naive[shard] |= map.move_run(&[lba], place, PhysicalAddress(prng.below(places))) == 1;
+                }
+                (3, _) => {
+                    // Sought where it is not: nothing changes.
+                    let elsewhere = Mapped::Buffer(Slot(99));
+                    assert!(at == elsewhere || !map.move_if(lba, elsewhere, media), "seed {seed}");
+                }
+                (4, _) => {
+                    map.mark_changed(lba);
+                    naive[shard] = true;
+                }
+                _ => {}
+            }
+            assert_eq!(map.shard_is_changed(shard), naive[shard], "seed {seed}, round {round}");
+        }
+        let found: Vec<bool> = (0..map.shard_count()).map(|shard| map.shard_is_changed(shard)).collect();
+        assert_eq!(found, naive, "seed {seed}");
+        map.mark_all_unchanged();
+        let lost = (0..SECTORS).find_map(|lba| match map.get(lba) {
+            Mapped::Media(place) => Some((lba, place)),
+            _ => None,
+        });
+        let (lba, lost) = lost.expect("something is on media");
+        map.retain_media(|place| place != lost);
+        assert!(map.shard_is_changed(shard_of(&map, lba)), "seed {seed}: an entry was taken away");
+        let bytes = map.entry_bytes() as usize;
+        let mut back = map.emptied();
+        back.decode(0, &vec![0; bytes]).unwrap();
+        assert!(!back.shard_is_changed(0), "what was decoded is as media have it");
+    }
+}
+
 #[test]
 fn passes_over_the_map_meet_what_is_on_media_and_nothing_else() {
     for (seed, (mut map, places)) in (31..).zip(both_widths()) {
@@ -192,8 +251,8 @@ fn entries_are_narrow_as_long_as_places_slots_and_nowhere_fit() {
 fn an_empty_instance_takes_no_shards() {
     // 2 TB in 4 KiB sectors.
     let mut map = L2p::new(488_281_250, 559_000_000, 16_384);
-    // A pointer, a length and a count for each shard.
-    let empty = 20 * u64::try_from(map.shard_count()).unwrap();
+    // A pointer, a length, a count, and whether it changed for each shard.
+    let empty = 21 * u64::try_from(map.shard_count()).unwrap();
     assert_eq!((map.resident_bytes(), map.shard_count()), (empty, 7_451));
     map.set(488_281_249, Mapped::Nowhere);
     assert_eq!(map.decode(1_000_000, &vec![0xFF; 400_000]), Ok(()));

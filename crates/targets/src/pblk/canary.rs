@@ -57,6 +57,8 @@ pub enum Canary {
     WearIgnored,
     /// Every shard of the map but the first is written to a checkpoint as the first: an index that nobody used.
     ShardMisplaced,
+    /// A shard of the map that a checkpoint has is taken as unchanged by the next one, whatever became of it.
+    ChangedShardKept,
     /// A discard that finds the table of records full is not written down.
     DiscardsOverflow,
     /// A checkpoint is begun in the middle of a discard whose record says that all of it is gone.
@@ -151,6 +153,7 @@ impl Canary {
         (Self::LowReportBelieved, "low-report-believed"),
         (Self::ReportBelieved, "report-believed"),
         (Self::ShardMisplaced, "shard-misplaced"),
+        (Self::ChangedShardKept, "changed-shard-kept"),
         (Self::DiscardsOverflow, "discards-overflow"),
         (Self::CheckpointTearsDiscard, "checkpoint-tears-discard"),
         (Self::CommandsOverrun, "commands-overrun"),

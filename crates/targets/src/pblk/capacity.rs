@@ -46,8 +46,10 @@ pub struct Capacity {
     pub buffer_lines: u32,
     /// Free lines at which garbage collection begins.
     pub start_lines: u32,
-    /// Lines checkpoints may hold at a time.
+    /// Lines checkpoints may hold at a time: two of them, each begun in the middle of a line.
     pub map_lines: u32,
+    /// Lines of a whole checkpoint.
+    pub checkpoint_lines: u32,
     /// Buffer units of the write buffer.
     pub buffer_units: u32,
     /// Buffer units the device needs for every written sector to be readable.
@@ -104,6 +106,7 @@ pub fn ask(geometry: &Geometry, shape: &InstanceGeometry, options: &Options) -> 
 /// What must stay beside the users' sectors.
 struct Beside {
     map_lines: u32,
+    checkpoint_lines: u32,
     buffer_lines: u32,
     reserve_lines: u32,
     sectors: u64,
@@ -132,8 +135,9 @@ impl<'a> Needed<'a> {
     fn beside(&self, user_sectors: u64) -> Beside {
         let Self { geometry, shape, options, layout, buffer_units, streams, line_sectors } = *self;
         // One checkpoint is written while the last one stands, each begun in the middle of a line.
-        let map_lines =
-            narrow(2 * checkpoint_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
+        let checkpoint_lines =
+            narrow(checkpoint_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors));
+        let map_lines = 2 * checkpoint_lines + 1;
         // What users have put into the buffer must always find a place: lines drain only once it has been programmed.
         let buffer_lines = narrow((u64::from(buffer_units) * u64::from(layout.batch)).div_ceil(line_sectors));
         // Each stream has a line open and may need the next; one is being emptied.
@@ -142,7 +146,7 @@ impl<'a> Needed<'a> {
         let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
         let sectors = u64::from(reserve_lines + streams + 1) * line_sectors + held;
         assert!(sectors > 0 && reserve_lines > map_lines, "nothing is kept beside the users' sectors");
-        Beside { map_lines, buffer_lines, reserve_lines, sectors }
+        Beside { map_lines, checkpoint_lines, buffer_lines, reserve_lines, sectors }
     }
 }
 
@@ -176,7 +180,8 @@ pub fn plan(
     };
     let percent = (asked_percent..=most).find(fits).unwrap_or(asked_percent);
     let user_sectors = existing.unwrap_or(of_percent(percent));
-    let Beside { map_lines, buffer_lines, reserve_lines, sectors: need } = lines.beside(user_sectors);
+    let beside = lines.beside(user_sectors);
+    let Beside { map_lines, checkpoint_lines, buffer_lines, reserve_lines, sectors: need } = beside;
     assert!(line_sectors > 0 && reserve_lines > streams, "lines without data, or none kept");
     let spare = good_sectors.saturating_sub(user_sectors);
     if let Some(blocks) = existing {
@@ -213,6 +218,7 @@ pub fn plan(
         buffer_lines,
         start_lines,
         map_lines,
+        checkpoint_lines,
         buffer_units,
         buffer_units_needed,
         open_lines,

@@ -5,15 +5,17 @@
 //! piece while writes go on: an entry changed meanwhile is found again in what was written after the hold, where the
 //! newest sequence wins. The header is written last, behind a barrier: what a drive's cache lost, no complete checkpoint
 //! names. Pieces go to lines of their own stream; the lines of older checkpoints are freed when one is
-//! complete. A piece is a sector: 16 bytes of number and CRC-32, then content. Deliberately not here: reading them back
-//! (`mount`), the layout of the header.
+//! complete, as far as it names nothing in them. A piece is a sector: 16 bytes of number and CRC-32, then content.
+//! Deliberately not here: reading them back (`mount`), what one holds (`plan`), the layout of the header.
+
+mod plan;
 
 use super::Pblk;
 use super::canary::Canary;
-use super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
+use super::map_shards::MapShards;
 use super::pieces::{self, PieceLayout};
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, LineContent, LineId, LineSequence, PhysicalAddress, SectorTag, Sequence, UnitIndex};
+use ocssd_ftl::{Kind, LineContent, LineId, LineSequence, PhysicalAddress, SectorTag, Sequence};
 use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES, Status};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,12 @@ pub struct Checkpoints {
     header_pieces: u64,
     /// Of these, how many wait for the rest: all.
     held: u64,
+    /// Shards of the map that are among the pieces.
     shards: Vec<u32>,
+    /// Where the shards are that the newest checkpoint names, whether it is complete or being taken.
+    pub(super) on_media: MapShards,
+    /// No shard is kept in lines up to this one by the next checkpoint: one of them is wanted for other data.
+    leaves: LineSequence,
     /// Lines whose valid bits are among the pieces, behind the map.
     rows: Vec<LineId>,
     /// Where the records of discards were when it was begun, in order: these are valid, but no block's.
@@ -82,6 +89,8 @@ impl Checkpoints {
             header_pieces: 0,
             held: 0,
             shards: Vec::new(),
+            on_media: MapShards::default(),
+            leaves: LineSequence(0),
             rows: Vec::new(),
             discard_places: Vec::new(),
             pieces: 0,
@@ -109,6 +118,13 @@ impl Checkpoints {
     /// A checkpoint is wanted soon.
     pub const fn ask(&mut self) {
         self.asked = true;
+    }
+
+    /// A checkpoint is wanted soon, and nothing it names may be in this line or an older one: the line is to be free.
+    pub fn ask_leaving(&mut self, line: LineSequence) {
+        assert!(!self.is_obsolete(line), "a line of checkpoints is left that is free to go");
+        self.asked = true;
+        self.leaves = self.leaves.max(line);
     }
 
     /// True if none is under way, and none was asked for.
@@ -178,6 +194,8 @@ impl Checkpoints {
     pub fn abandon(&mut self) -> Vec<BufId> {
         self.state = State::Idle;
         self.asked = false;
+        // Some of what it should have is nowhere.
+        self.on_media.forget_all();
         std::mem::take(&mut self.lost).into_iter().map(|(_, buffer)| buffer).collect()
     }
 
@@ -250,73 +268,6 @@ impl Pblk {
     fn awaits_discard(&mut self) -> bool {
         self.checkpoints.awaits_discards = self.is_discard_needed();
         self.checkpoints.awaits_discards
-    }
-
-    /// Notes what is durable now.
-    fn begin_checkpoint(&mut self, buffers: &Buffers) {
-        let in_flight: u32 = self.open.iter().flatten().map(|open| open.in_flight()).sum();
-        assert_eq!(in_flight, 0, "a checkpoint begins under writes in flight");
-        assert!(self.checkpoints.lost.is_empty(), "a checkpoint begins before the last one ended");
-        self.drop_superseded();
-        assert!(!self.is_discard_needed(), "a checkpoint begins before a discard is on media");
-        let layout = self.piece_layout(buffers.format().sector_bytes);
-        let clean = self.checkpoints.clean;
-        let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));
-        let shards: Vec<u32> =
-            shards.map(|shard| u32::try_from(shard).expect("fewer shards than 2^32")).collect();
-        let in_use =
-            |line: LineId| !self.is_map_stream(self.lines.get(line).stream) && self.valid.count(line) > 0;
-        let rows: Vec<LineId> = (0..self.lines.count()).map(LineId).filter(|&line| in_use(line)).collect();
-        let lines = (0..self.lines.count()).map(LineId);
-        let mut header = CheckpointHeader {
-            instance: self.instance,
-            number: self.checkpoints.number + 1,
-            clean,
-            sequence: self.sequence,
-            next_line: self.lines.next_sequence(),
-            sectors: self.l2p.sectors(),
-            entry_bytes: self.l2p.entry_bytes(),
-            shard: self.l2p.shard_size(),
-            pieces: 0,
-            lines: lines.map(|line| LineRow::of(&self.lines, line, rows.contains(&line))).collect(),
-            open: self.open.iter().flatten().map(|open| self.open_row(open)).collect(),
-            shards,
-        };
-        let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
-        let map_pieces = header.shards.len() * layout.per_shard();
-        let row_pieces = (rows.len() * self.valid.line_bytes()).div_ceil(layout.content_bytes);
-        header.pieces = u64_of(header_pieces + map_pieces + row_pieces);
-        assert!(
-            header.lines.iter().filter(|row| row.state == RowState::Open).count() >= header.open.len(),
-            "a line is open that is not"
-        );
-        let covered = self.discards.durable();
-        let held = if self.has_canary(Canary::CheckpointUnordered) { 0 } else { u64_of(header_pieces) };
-        let state = &mut self.checkpoints;
-        *state = Checkpoints {
-            state: State::Writing,
-            number: header.number,
-            header: header.encode(),
-            header_pieces: u64_of(header_pieces),
-            held,
-            next: held,
-            pieces: header.pieces,
-            shards: header.shards,
-            rows,
-            discard_places: self.discards.places(),
-            covered,
-            clean,
-            incomplete: std::mem::take(&mut state.incomplete),
-            ..Checkpoints::new(header.number, state.keep_from)
-        };
-        self.work_due = true;
-    }
-
-    fn open_row(&self, open: &ocssd_ftl::OpenLine) -> (u32, Vec<u32>) {
-        // Nothing comes after the end of a chunk, wherever it is: what is in it is in the map, or superseded.
-        let pointer =
-            |unit| if open.has_ended(unit) { self.capacity.layout.sectors } else { open.pointer(unit) };
-        (open.line().0, (0..self.shape.units()).map(UnitIndex).map(pointer).collect())
     }
 
     /// Sends pieces as long as there are buffers for them.
@@ -412,7 +363,7 @@ impl Pblk {
     }
 
     /// How checkpoints of this instance are cut.
-    fn piece_layout(&self, sector_bytes: usize) -> PieceLayout {
+    pub(super) fn piece_layout(&self, sector_bytes: usize) -> PieceLayout {
         let bytes = pieces::content_bytes(sector_bytes, self.options.knobs.checkpoint_piece_bytes);
         PieceLayout::new(bytes, self.l2p.shard_size(), &self.l2p)
     }
@@ -471,8 +422,13 @@ impl Pblk {
         let state = &mut self.checkpoints;
         state.state = State::Idle;
         assert_eq!(state.done, state.pieces, "a checkpoint is complete without all its pieces");
-        state.keep_from = state.first_line.expect("a checkpoint has pieces");
-        let keep_from = state.keep_from;
+        let first_line = state.first_line.expect("a checkpoint has pieces");
+        let oldest = state.on_media.oldest();
+        assert!(oldest.is_none_or(|oldest| oldest >= state.keep_from), "a shard is in a line free to go");
+        state.on_media.complete(state.number, first_line);
+        // A line that a power cut left open may be older than what the checkpoint before names.
+        let keep_from = oldest.map_or(first_line, |oldest| oldest.min(first_line));
+        state.keep_from = keep_from;
         state.incomplete.retain(|&line| line >= keep_from);
         for sequence in std::mem::take(&mut state.covered) {
             if let Some(place) = self.discards.remove(sequence) {

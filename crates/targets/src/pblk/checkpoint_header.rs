@@ -1,7 +1,8 @@
 //! What a map checkpoint says of the instance, beside the map: the first pieces of every checkpoint.
 //!
 //! Little endian, field by field: magic, version, instance, number, pieces, sizes, the shards present, a row per line, how
-//! far open lines are written, CRC-32. Deliberately not here: how pieces lie on media (`checkpoint`).
+//! far open lines are written, in version 4 the shards that older checkpoints have, CRC-32. Deliberately not here:
+//! how pieces lie on media (`checkpoint`).
 
 use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, ShardSize, Stream};
 
@@ -11,6 +12,8 @@ const MAGIC: [u8; 4] = *b"snap";
 const VERSION: u32 = 2;
 /// The version of those whose map is not in shards of the usual size. Others are not told apart from version 2.
 const VERSION_OF_SHARDS: u32 = 3;
+/// The version of those that leave shards where older checkpoints have them. One that has all of its shards is of version 2 or 3.
+const VERSION_OF_KEPT: u32 = 4;
 /// The oldest version that is read.
 const VERSION_MIN: u32 = 1;
 
@@ -36,6 +39,16 @@ pub enum RowState {
     Bad,
 }
 
+/// A shard that is not among the pieces, since an older checkpoint has it as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptShard {
+    pub shard: u32,
+    /// Its first piece in that checkpoint.
+    pub first_piece: u32,
+    /// The number of that checkpoint.
+    pub number: u64,
+}
+
 /// Everything but the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointHeader {
@@ -59,6 +72,8 @@ pub struct CheckpointHeader {
     pub lines: Vec<LineRow>,
     /// Open lines, and how far each of their chunks was written.
     pub open: Vec<(u32, Vec<u32>)>,
+    /// Shards of the map that older checkpoints have, in order.
+    pub kept: Vec<KeptShard>,
 }
 
 impl LineRow {
@@ -123,6 +138,11 @@ impl LineRow {
     }
 }
 
+impl KeptShard {
+    /// Bytes on media: shard, piece, number.
+    const BYTES: usize = 16;
+}
+
 impl CheckpointHeader {
     /// Bytes before the lists: magic, version, length and whether it is clean; six numbers; the size of entries and three
     /// counts.
@@ -131,7 +151,21 @@ impl CheckpointHeader {
     /// Bytes it takes; they do not depend on `pieces`.
     pub fn encoded_bytes(&self) -> usize {
         let open: usize = self.open.iter().map(|(_, pointers)| 8 + 4 * pointers.len()).sum();
-        Self::FIXED_BYTES + 4 * self.shards.len() + LineRow::BYTES * self.lines.len() + open + 4
+        let kept = if self.kept.is_empty() { 0 } else { 4 + KeptShard::BYTES * self.kept.len() };
+        Self::FIXED_BYTES + 4 * self.shards.len() + LineRow::BYTES * self.lines.len() + open + kept + 4
+    }
+
+    /// Bytes that so many shards take at most.
+    pub const fn bytes_of_shards(shards: usize) -> usize {
+        4 + (4 + KeptShard::BYTES) * shards
+    }
+
+    fn version(&self) -> u32 {
+        match (self.kept.is_empty(), self.shard == ShardSize::default()) {
+            (false, _) => VERSION_OF_KEPT,
+            (true, false) => VERSION_OF_SHARDS,
+            (true, true) => VERSION,
+        }
     }
 
     /// The bytes.
@@ -139,7 +173,7 @@ impl CheckpointHeader {
         let mut out = Vec::with_capacity(self.encoded_bytes());
         out.extend(MAGIC);
         let is_usual = self.shard == ShardSize::default();
-        out.extend(if is_usual { VERSION } else { VERSION_OF_SHARDS }.to_le_bytes());
+        out.extend(self.version().to_le_bytes());
         out.extend([0; 4]); // the length, filled in below
         out.extend([u8::from(self.clean), if is_usual { 0 } else { self.shard_bits() }, 0, 0]);
         for value in
@@ -158,12 +192,26 @@ impl CheckpointHeader {
             out.extend(narrow(pointers.len()).to_le_bytes());
             pointers.iter().for_each(|pointer| out.extend(pointer.to_le_bytes()));
         }
+        self.encode_kept(&mut out);
         let length = narrow(out.len() + 4);
         out[8..12].copy_from_slice(&length.to_le_bytes());
         let crc = ocssd_ftl::checksum(&out);
         out.extend(crc.to_le_bytes());
         assert_eq!(out.len(), self.encoded_bytes(), "a header has another length than was said");
         out
+    }
+
+    fn encode_kept(&self, out: &mut Vec<u8>) {
+        if self.kept.is_empty() {
+            return;
+        }
+        out.extend(narrow(self.kept.len()).to_le_bytes());
+        for kept in &self.kept {
+            assert!(0 < kept.number && kept.number < self.number, "{kept:?} of no older checkpoint");
+            out.extend(kept.shard.to_le_bytes());
+            out.extend(kept.first_piece.to_le_bytes());
+            out.extend(kept.number.to_le_bytes());
+        }
     }
 
     /// The size of a shard, as a power of two.
@@ -174,10 +222,16 @@ impl CheckpointHeader {
     /// The length of a header, from its first bytes; `None` if it is none.
     pub fn length(bytes: &[u8]) -> Option<usize> {
         let mut reader = Reader(bytes);
-        let sound =
-            reader.array::<4>()? == MAGIC && (VERSION_MIN..=VERSION_OF_SHARDS).contains(&reader.u32()?);
+        let sound = reader.array::<4>()? == MAGIC && (VERSION_MIN..=VERSION_OF_KEPT).contains(&reader.u32()?);
         let length = usize::try_from(reader.u32()?).ok()?;
         sound.then_some(length)
+    }
+
+    /// The version of a header that a newer program wrote, from its first bytes.
+    pub fn newer_version(bytes: &[u8]) -> Option<u32> {
+        let mut reader = Reader(bytes);
+        let is_header = reader.array::<4>()? == MAGIC;
+        Some(reader.u32()?).filter(|&version| is_header && version > VERSION_OF_KEPT)
     }
 
     /// A header out of its bytes; `None` if they are damaged.
@@ -187,6 +241,7 @@ impl CheckpointHeader {
         if ocssd_ftl::checksum(body).to_le_bytes() != *crc {
             return None;
         }
+        let has_kept = body.get(4..8)? == VERSION_OF_KEPT.to_le_bytes();
         let mut reader = Reader(body.get(12..)?);
         let [clean, bits, ..] = reader.array::<4>()?;
         let shard = if bits == 0 { ShardSize::default() } else { ShardSize::of_bits(bits.into())? };
@@ -201,6 +256,8 @@ impl CheckpointHeader {
             Some((line, (0..count).map(|_| reader.u32()).collect::<Option<Vec<_>>>()?))
         };
         let open = (0..open).map(|_| chunks()).collect::<Option<Vec<_>>>()?;
+        let kept = if has_kept { reader.u32()? } else { 0 };
+        let kept = (0..kept).map(|_| reader.kept_shard()).collect::<Option<Vec<_>>>()?;
         Some(Self {
             instance,
             number,
@@ -214,6 +271,7 @@ impl CheckpointHeader {
             shards,
             lines,
             open,
+            kept,
         })
     }
 }
@@ -233,6 +291,10 @@ impl Reader<'_> {
 
     fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    fn kept_shard(&mut self) -> Option<KeptShard> {
+        Some(KeptShard { shard: self.u32()?, first_piece: self.u32()?, number: self.u64()? })
     }
 }
 
@@ -268,13 +330,15 @@ mod tests {
             shards: vec![0, 3],
             lines: vec![row, LineRow { state: RowState::Free, has_bits: false, ..row }],
             open: vec![(1, vec![16, 32])],
+            kept: Vec::new(),
         };
         let bytes = header.encode();
         assert_eq!(CheckpointHeader::length(&bytes), Some(bytes.len()));
-        for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (4, None)] {
+        for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (5, None)] {
             let mut other = bytes.clone();
             other[4] = version;
             assert_eq!(CheckpointHeader::length(&other), length, "version {version}");
+            assert_eq!(CheckpointHeader::newer_version(&other).is_some(), version == 5, "version {version}");
         }
         assert_eq!(CheckpointHeader::decode(&bytes), Some(header.clone()));
         for at in 0..bytes.len() {
@@ -284,6 +348,10 @@ mod tests {
             assert_eq!(CheckpointHeader::decode(&bytes[..at]), None, "cut at {at}");
         }
         assert_eq!((bytes[4], bytes[12..16].to_vec()), (2, vec![1, 0, 0, 0]), "as older programs read it");
+        let kept = vec![KeptShard { shard: 1, first_piece: 9, number: 5 }];
+        let other = CheckpointHeader { kept, ..header.clone() };
+        let bytes = other.encode();
+        assert_eq!((bytes[4], CheckpointHeader::decode(&bytes)), (4, Some(other)), "a newer version");
         let other = CheckpointHeader { shard: ShardSize::new(64).expect("a size"), ..header };
         let bytes = other.encode();
         assert_eq!(

@@ -100,6 +100,8 @@ impl Pblk {
             count("gc_victim_valid_sectors", "valid sectors in them", stats.victim_valid),
             count("gave_up", "times nothing could go on and requests were refused", stats.gave_up),
             count("checkpoints", "checkpoints of the map", stats.checkpoints),
+            count("map_shards_written", "shards of the map they wrote", stats.map_shards_written),
+            count("map_shards_kept", "shards that had not changed, not written again", stats.map_shards_kept),
             count("waits_for_buffer", "times the oldest write found the buffer full", stats.waits_for_buffer),
             count("waits_for_limiter", "times the limiter held it back", stats.waits_for_limiter),
             count("waits_for_checkpoint", "times a checkpoint held it back", stats.waits_for_checkpoint),

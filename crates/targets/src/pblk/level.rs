@@ -31,7 +31,7 @@ impl Pblk {
         self.stats.wear_moves += 1;
         if self.is_map_stream(self.lines.get(line).stream) {
             assert!(self.checkpoints.is_idle(), "a checkpoint is asked for under another");
-            self.checkpoints.ask();
+            self.checkpoints.ask_leaving(self.lines.get(line).sequence);
             self.work_due = true;
             return None;
         }

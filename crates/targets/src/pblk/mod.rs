@@ -26,6 +26,7 @@ mod give_up;
 mod knobs;
 mod level;
 mod limit;
+mod map_shards;
 mod mount;
 mod options;
 mod pieces;

@@ -69,6 +69,10 @@ pub struct PblkStats {
     pub waits_for_wear: u64,
     /// Checkpoints completed.
     pub checkpoints: u64,
+    /// Shards of the map they wrote.
+    pub map_shards_written: u64,
+    /// Shards of the map they left where an older one has them.
+    pub map_shards_kept: u64,
     /// Times the oldest write found the buffer full.
     pub waits_for_buffer: u64,
     /// Times it was not its turn by the limiter.

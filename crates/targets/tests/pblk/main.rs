@@ -2,6 +2,7 @@
 
 mod basic;
 mod bounded;
+mod checkpoints;
 mod copies;
 mod crash;
 mod create;

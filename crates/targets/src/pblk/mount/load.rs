@@ -4,14 +4,15 @@
 
 use super::super::canary::Canary;
 use super::super::checkpoint_header::CheckpointHeader;
+use super::super::map_shards::{MapShards, ShardOnMedia};
 use super::super::pieces::{self, PieceLayout};
 use super::blocking::{Batches, Run};
 use super::survey::{Survey, make_readable, readable};
 use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{
-    ChunkLayout, InstanceGeometry, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence, Stream,
-    UnitIndex, tail,
+    ChunkLayout, InstanceGeometry, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence,
+    ShardSize, Stream, UnitIndex, tail,
 };
 use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::BTreeMap;
@@ -22,9 +23,14 @@ type Pieces = Vec<(u64, Ppa)>;
 /// A checkpoint that was read.
 pub struct Loaded {
     pub header: CheckpointHeader,
-    /// The generations of the oldest and the youngest line with a piece of it.
+    /// How its pieces are cut.
+    pub layout: PieceLayout,
+    /// The generation of the oldest line with a piece that it has or names.
     pub first_line: LineSequence,
+    /// The generation of the youngest line with a piece of it.
     pub last_line: LineSequence,
+    /// Where the shards of its map are.
+    pub on_media: MapShards,
     /// Rows of valid bits, if it was taken at shutdown.
     pub rows: Vec<u8>,
 }
@@ -41,6 +47,13 @@ impl MapLines {
         if tag.kind == Kind::Map {
             self.by_number.entry(tag.sequence).or_default().push((tag.block, ppa));
         }
+    }
+
+    /// Where a piece of a checkpoint is.
+    fn piece(&self, number: Sequence, piece: u64) -> Option<Ppa> {
+        let pieces = self.by_number.get(&number)?;
+        let at = pieces.binary_search_by_key(&piece, |&(piece, _)| piece).ok()?;
+        Some(pieces[at].1)
     }
 
     /// The newest number seen, complete or not.
@@ -145,28 +158,85 @@ pub fn load(
 ) -> Result<Option<Loaded>, MountError> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let Some((header, piece_bytes)) = read_header(batches, number, pieces)? else { continue };
-        let is_there =
-            |(piece, found): (u64, Option<&(u64, Ppa)>)| found.is_some_and(|&(number, _)| number == piece);
-        let mut found = pieces.iter();
-        let whole = (0..header.pieces).all(|piece| is_there((piece, found.next())));
         let ours = header.instance == instance && header.sectors == map.sectors();
-        if !whole || !ours || header.entry_bytes != map.entry_bytes() {
+        if !ours || header.entry_bytes != map.entry_bytes() {
             continue;
         }
-        let line_of = |ppa: Ppa| LineId(ppa.chunk.0 % shape.lines());
-        let of_lines = pieces.iter().filter_map(|&(_, ppa)| survey.lines[line_of(ppa).index()]);
-        let generations = of_lines.map(|found| found.sequence);
-        let first_line = generations.clone().min().unwrap_or_default();
-        let last_line = generations.max().unwrap_or_default();
-        assert!(first_line <= last_line, "a checkpoint ends before it begins");
         let layout = PieceLayout::new(piece_bytes, header.shard, map);
+        let Some(places) = Places::find(lines, number, &header, layout) else { continue };
         let mut fresh = map.emptied();
-        if let Some(rows) = read_content(batches, number, (&header, layout), pieces, &mut fresh)? {
+        if let Some(rows) = read_content(batches, (&header, layout), &places, &mut fresh)? {
             *map = fresh;
-            return Ok(Some(Loaded { header, first_line, last_line, rows }));
+            let line_of = |ppa: Ppa| survey.lines[LineId(ppa.chunk.0 % shape.lines()).index()];
+            let generation = |ppa: Ppa| line_of(ppa).map_or(LineSequence(0), |found| found.sequence);
+            return Ok(Some(places.loaded(header, layout, rows, generation)));
         }
     }
     Ok(None)
+}
+
+/// Where the parts of a checkpoint are.
+struct Places {
+    number: Sequence,
+    /// Its own pieces, the header first.
+    own: Vec<Ppa>,
+    header_pieces: usize,
+    /// Its shards, then those that it names: number, checkpoint, first piece.
+    shards: Vec<(u32, Sequence, u64)>,
+    /// What is to be read: the pieces of all shards, then the rows.
+    content: Vec<(Sequence, Ppa)>,
+}
+
+impl Places {
+    /// Finds all parts. `None` if one is missing.
+    fn find(
+        lines: &MapLines,
+        number: Sequence,
+        header: &CheckpointHeader,
+        layout: PieceLayout,
+    ) -> Option<Self> {
+        let own = (0..header.pieces).map(|piece| lines.piece(number, piece)).collect::<Option<Vec<Ppa>>>()?;
+        let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
+        let per_shard = u64_of(layout.per_shard());
+        let written = (u64_of(header_pieces)..).step_by(layout.per_shard());
+        let written = header.shards.iter().zip(written).map(|(&shard, piece)| (shard, number, piece));
+        let kept =
+            header.kept.iter().map(|kept| (kept.shard, Sequence(kept.number), kept.first_piece.into()));
+        let shards: Vec<(u32, Sequence, u64)> = written.chain(kept).collect();
+        let rows = header_pieces + header.shards.len() * layout.per_shard();
+        let of_shard = |&(_, number, first): &(u32, Sequence, u64)| {
+            (first..first + per_shard).map(move |piece| Some((number, lines.piece(number, piece)?)))
+        };
+        let rows = own.get(rows..)?.iter().map(|&ppa| Some((number, ppa)));
+        let content = shards.iter().flat_map(of_shard).chain(rows).collect::<Option<Vec<_>>>()?;
+        assert!(content.len() >= shards.len() * layout.per_shard(), "a shard was left out");
+        Some(Self { number, own, header_pieces, shards, content })
+    }
+
+    /// The checkpoint that was read from these places. `generation` is told where a piece is, and knows its line.
+    fn loaded(
+        self,
+        header: CheckpointHeader,
+        layout: PieceLayout,
+        rows: Vec<u8>,
+        generation: impl Fn(Ppa) -> LineSequence,
+    ) -> Loaded {
+        let oldest = |ppas: &mut dyn Iterator<Item = Ppa>| ppas.map(&generation).min().unwrap_or_default();
+        let mut on_media = MapShards::default();
+        for (&(shard, number, first), pieces) in
+            self.shards.iter().zip(self.content.chunks_exact(layout.per_shard()))
+        {
+            let first_piece = u32::try_from(first).expect("pieces have numbers of 32 bits");
+            let first_line = oldest(&mut pieces.iter().map(|&(_, ppa)| ppa));
+            on_media.set(shard, ShardOnMedia { number: number.0, first_piece, first_line });
+        }
+        let all = self.own.iter().copied().chain(self.content.iter().map(|&(_, ppa)| ppa));
+        let first_line = oldest(&mut all.into_iter());
+        let last_line = self.own.iter().map(|&ppa| generation(ppa)).max().unwrap_or_default();
+        assert!(first_line <= last_line, "a checkpoint ends before it begins");
+        assert!(header.number == self.number.0 && self.header_pieces > 0, "a header of another checkpoint");
+        Loaded { header, layout, first_line, last_line, on_media, rows }
+    }
 }
 
 /// The header of a checkpoint, and how many content bytes each of its pieces has.
@@ -188,6 +258,12 @@ fn read_header(
                 content_bytes = Some(part.len());
             }
         })?;
+        if let Some(version) = CheckpointHeader::newer_version(&bytes) {
+            return Err(MountError::Unreadable(format!(
+                "the newest checkpoint of the pblk instance on these units is of version {version}, which this program does not \
+                 know: mount it with the program that wrote it, or a newer one"
+            )));
+        }
         let (Some(content_bytes), Some(length)) = (content_bytes, CheckpointHeader::length(&bytes)) else {
             return Ok(None);
         };
@@ -201,27 +277,24 @@ fn read_header(
 /// Reads map and rows. `None` if a piece is damaged.
 fn read_content(
     batches: &mut Batches<'_>,
-    number: Sequence,
     (header, layout): (&CheckpointHeader, PieceLayout),
-    pieces: &[(u64, Ppa)],
+    places: &Places,
     map: &mut L2p,
 ) -> Result<Option<Vec<u8>>, MountError> {
     let sector_bytes = batches.device.buffers().format().sector_bytes;
-    let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
-    let (runs, starts) =
-        runs_of(&pieces[header_pieces..usize::try_from(header.pieces).expect("it is a list's length")]);
-    let mut content_of = Content::new(header, layout, map);
+    let (runs, starts) = runs_of(&places.content);
+    let mut content_of = Content::new(&places.shards, header.shard, layout, map);
     let is_unchecked = batches.options.has_canary(Canary::CheckpointUnchecked);
     batches.read_whole(&runs, |run, bytes| {
         let Some(bytes) = bytes else {
             content_of.sound = false;
             return;
         };
-        for (offset, bytes) in bytes.chunks_exact(sector_bytes).enumerate() {
+        for (index, bytes) in (starts[run]..).zip(bytes.chunks_exact(sector_bytes)) {
             let unchecked = if is_unchecked { pieces::unchecked(bytes) } else { None };
-            let content = pieces::content(number.0, bytes).or(unchecked);
+            let content = pieces::content(places.content[index].0.0, bytes).or(unchecked);
             match content.filter(|content| content.len() == layout.content_bytes) {
-                Some(content) => content_of.take(starts[run] + offset, content),
+                Some(content) => content_of.take(index, content),
                 None => content_of.sound = false,
             }
         }
@@ -231,7 +304,8 @@ fn read_content(
 
 /// What pieces behind the header hold, taken in order: the map shard by shard, then the rows.
 struct Content<'a> {
-    header: &'a CheckpointHeader,
+    shards: &'a [(u32, Sequence, u64)],
+    shard_size: ShardSize,
     map: &'a mut L2p,
     layout: PieceLayout,
     /// The shard being read, as far as it was: taken over in one go, its memory is touched once.
@@ -241,15 +315,20 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn new(header: &'a CheckpointHeader, layout: PieceLayout, map: &'a mut L2p) -> Self {
+    fn new(
+        shards: &'a [(u32, Sequence, u64)],
+        shard_size: ShardSize,
+        layout: PieceLayout,
+        map: &'a mut L2p,
+    ) -> Self {
         assert!(layout.entries_bytes() > 0 && layout.per_shard() > 0, "{layout:?} holds no entry");
-        Self { header, map, layout, shard: Vec::new(), rows: Vec::new(), sound: true }
+        Self { shards, shard_size, map, layout, shard: Vec::new(), rows: Vec::new(), sound: true }
     }
 
     /// Takes a sound piece; `index` counts those behind the header.
     fn take(&mut self, index: usize, content: &[u8]) {
         let per_shard = self.layout.per_shard();
-        let Some(&shard) = self.header.shards.get(index / per_shard) else {
+        let Some(&(shard, ..)) = self.shards.get(index / per_shard) else {
             self.rows.extend_from_slice(content);
             return;
         };
@@ -264,7 +343,7 @@ impl<'a> Content<'a> {
 
     /// Takes over a shard. False if the map has none such, or an entry is wrong.
     fn take_shard(&mut self, shard: u32) -> bool {
-        let sectors = self.header.shard.sectors_of(shard.into(), self.map.sectors());
+        let sectors = self.shard_size.sectors_of(shard.into(), self.map.sectors());
         if sectors.is_empty() {
             return false;
         }
@@ -277,7 +356,7 @@ impl<'a> Content<'a> {
 }
 
 /// Pieces as runs of neighbours, with the index of each run's first piece.
-fn runs_of(pieces: &[(u64, Ppa)]) -> (Vec<Run>, Vec<usize>) {
+fn runs_of(pieces: &[(Sequence, Ppa)]) -> (Vec<Run>, Vec<usize>) {
     let (mut runs, mut starts): (Vec<Run>, Vec<usize>) = (Vec::new(), Vec::new());
     for (index, &(_, ppa)) in pieces.iter().enumerate() {
         let next = runs.last_mut().filter(|run| {

@@ -168,7 +168,8 @@ impl Pblk {
             restore::restore_map(self, survey, loaded.as_ref(), &window);
             report.passed_over = true;
         }
-        restore::restore_numbers(self, survey, loaded.as_ref(), &window, map_lines.newest());
+        let sector_bytes = batches.device.buffers().format().sector_bytes;
+        restore::restore_numbers(self, survey, loaded.as_ref(), &window, map_lines.newest(), sector_bytes);
         let unreadable = restore::unreadable(self, survey);
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
         restore::restore_lines(self, survey, loaded.as_ref());

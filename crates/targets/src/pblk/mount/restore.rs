@@ -34,6 +34,7 @@ pub fn restore_numbers(
     loaded: Option<&Loaded>,
     window: &Window,
     newest_checkpoint: u64,
+    sector_bytes: usize,
 ) {
     if let Some(loaded) = loaded {
         pblk.lines.skip_sequences(LineSequence(loaded.header.next_line.0 - 1));
@@ -43,6 +44,12 @@ pub fn restore_numbers(
     pblk.sequence = known.max(window.newest).max(opened);
     let keep_from = loaded.map_or(LineSequence(0), |loaded| loaded.first_line);
     pblk.checkpoints = Checkpoints::new(newest_checkpoint, keep_from);
+    let is_cut_alike = |loaded: &&Loaded| {
+        loaded.layout == pblk.piece_layout(sector_bytes) && loaded.header.shard == pblk.l2p.shard_size()
+    };
+    if let Some(loaded) = loaded.filter(is_cut_alike) {
+        pblk.checkpoints.on_media = loaded.on_media.clone();
+    }
     if pblk.keeps_discards() {
         for (&sequence, &(_, place, range)) in &window.discards {
             let range = range.expect("records without a range were dropped");
