@@ -12,7 +12,7 @@ use super::state::LinuxPblk;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::{
     Candidate, Line, LineId, LineState, Mapped, PhysicalAddress, ReadPosition, RelocationRead, Relocator,
-    StripeOrder, Victim, VictimPolicy,
+    StripeOrder, Victim, VictimPolicy, is_newest_at,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op};
 use std::collections::BTreeSet;
@@ -234,14 +234,11 @@ impl LinuxPblk {
         let Some(block) = self.named(read, buffers).filter(|&block| block < self.l2p.sectors()) else {
             return Moved::Never;
         };
-        match self.l2p.get(block) {
-            Mapped::Media(newest) if newest == place => {}
-            Mapped::Buffer(slot) if self.write_buffer.durable_place(slot) == Some(place) => {}
+        if !is_newest_at(&self.l2p, &self.write_buffer, block, place) {
+            let Mapped::Buffer(slot) = self.l2p.get(block) else { return Moved::Never };
             // Superseded in the buffer: it stays valid until its successor is durable.
-            Mapped::Buffer(slot) if self.write_buffer.entry(slot).previous == Some(place) => {
-                return Moved::Yes;
-            }
-            _ => return Moved::Never,
+            let is_awaited = self.write_buffer.entry(slot).previous == Some(place);
+            return if is_awaited { Moved::Yes } else { Moved::Never };
         }
         let (ring, from, sector) = (self.ring, read.buffer, read.next);
         let is_moved = self.put_moved(block, place, |slot| buffers.copy_data(from, sector, ring, slot.0, 1));

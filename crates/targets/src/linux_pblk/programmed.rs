@@ -7,7 +7,7 @@
 use super::flight::Carried;
 use super::open_line::{LineContent, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
-use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, PhysicalAddress, Slot};
+use ocssd_ftl::{BufferUnitId, Committed, Entry, Kind, PhysicalAddress, Slot};
 use ocssd_lightnvm::{Completion, Status};
 
 impl LinuxPblk {
@@ -90,23 +90,10 @@ impl LinuxPblk {
     }
 
     fn commit_block(&mut self, slot: Slot, place: PhysicalAddress) {
-        let Entry { tag, is_newest, .. } = *self.write_buffer.entry(slot);
-        let older = if is_newest {
-            self.write_buffer.entry_mut(slot).previous.take()
-        } else {
-            // Superseded while it was being written: it is the version before the newest one, until that is durable.
-            let Mapped::Buffer(newest) = self.l2p.get(tag.block) else { return };
-            if self.write_buffer.durable_place(newest).is_some() {
-                return;
-            }
-            let holder = self.write_buffer.entry_mut(newest);
-            if holder.previous_sequence >= tag.sequence {
-                return;
-            }
-            holder.previous_sequence = tag.sequence;
-            holder.previous.replace(place)
+        let older = match self.versions().commit(slot, place) {
+            Committed::Newest { gone } | Committed::Superseded { gone } => gone,
+            Committed::Dead => return,
         };
-        assert!(older != Some(place), "block {} is programmed where it is already", tag.block);
         self.valid.set(place);
         if let Some(older) = older {
             self.invalidate(older);

@@ -6,7 +6,9 @@
 
 use super::state::LinuxPblk;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, PhysicalAddress, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{
+    BufferUnitId, Entry, Kind, Mapped, PhysicalAddress, SectorTag, Sequence, Slot, Stream, Versions,
+};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::BlockOp;
 
@@ -99,8 +101,7 @@ impl LinuxPblk {
     /// The buffer unit that takes sectors, a fresh one if need be and more than `kept` are there.
     fn filling_buffer_unit(&mut self, kept: usize) -> Option<BufferUnitId> {
         if self.filling.is_none() && self.write_buffer.available() > kept {
-            let Self { write_buffer, l2p, .. } = self;
-            self.filling = write_buffer.take(STREAM, |slot, entry, place| evict(l2p, slot, entry, place));
+            self.filling = self.versions().take_unit(STREAM, |_| ());
             assert!(self.filling.is_some(), "an available buffer unit could not be taken");
         }
         self.filling
@@ -146,20 +147,14 @@ impl LinuxPblk {
     /// Maps a block to a slot; the newest durable version of it, out of the hands of whoever held it.
     fn supersede(&mut self, block: u64, slot: Slot) -> (Option<PhysicalAddress>, Sequence) {
         let before = Sequence(self.sequence.0.saturating_sub(1));
-        match self.l2p.set(block, Mapped::Buffer(slot)) {
-            Mapped::Nowhere => (None, before),
-            Mapped::Media(place) => (Some(place), before),
-            Mapped::Buffer(old) => {
-                assert_eq!(
-                    self.write_buffer.entry(old).tag.block,
-                    block,
-                    "slot {} holds another block",
-                    old.0
-                );
-                self.write_buffer.supersede(old);
-                self.write_buffer.take_durable(old)
-            }
-        }
+        let mut versions = self.versions();
+        let old = versions.remap(block, Mapped::Buffer(slot));
+        versions.take_durable(old, before)
+    }
+
+    /// The map and the buffer, which change together.
+    pub(super) const fn versions(&mut self) -> Versions<'_> {
+        Versions { map: &mut self.l2p, buffer: &mut self.write_buffer }
     }
 
     fn close_if_full(&mut self, buffer_unit: BufferUnitId) {
@@ -184,14 +179,5 @@ impl LinuxPblk {
     /// Sectors of a unit that hold blocks.
     pub(super) fn data_of_unit(&self) -> u32 {
         self.layout.unit - u32::from(self.packed)
-    }
-}
-
-/// A slot is given to another: the map points to media for what was in it.
-fn evict(l2p: &mut ocssd_ftl::L2p, slot: Slot, entry: &Entry, place: PhysicalAddress) {
-    if entry.is_newest {
-        assert_eq!(entry.tag.kind, Kind::Data, "the map names what is no block");
-        let moved = l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
-        assert!(moved, "block {} is not in slot {}", entry.tag.block, slot.0);
     }
 }

@@ -15,9 +15,7 @@ use super::Pblk;
 use super::canary::Canary;
 use super::gc_read::{GcRead, Origin, sectors_left, sound_block};
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{
-    BufferUnitId, LineId, LineState, Mapped, PhysicalAddress, SectorTag, Slot, Stream, UnitIndex,
-};
+use ocssd_ftl::{BufferUnitId, LineId, LineState, PhysicalAddress, SectorTag, Slot, Stream, UnitIndex};
 use ocssd_lightnvm::Buffers;
 
 /// The place `count` behind another.
@@ -158,7 +156,7 @@ impl Pblk {
         let mut from = 0;
         while from < blocks.len() {
             let (first, copy) = (behind(origin, from), behind(place, from));
-            let moved = self.exchange(&blocks[from..], first, copy);
+            let moved = self.versions().exchange(&blocks[from..], first, copy);
             if moved > 0 {
                 let count = behind(PhysicalAddress(0), moved).0;
                 self.valid.set_run(copy, count);
@@ -166,25 +164,6 @@ impl Pblk {
             }
             // The one that stopped it is dead.
             from += moved + 1;
-        }
-    }
-
-    /// Lets the map name the copies of neighbours, if it named the originals: on media, or in the buffer they were written
-    /// from. How many are before the first that is dead.
-    fn exchange(&mut self, blocks: &[u64], origin: PhysicalAddress, copy: PhysicalAddress) -> usize {
-        let mut done = 0;
-        loop {
-            done += self.l2p.move_run(&blocks[done..], behind(origin, done), behind(copy, done));
-            let Some(&block) = blocks.get(done) else { return done };
-            match self.l2p.get(block) {
-                Mapped::Buffer(slot)
-                    if self.write_buffer.durable_place(slot) == Some(behind(origin, done)) =>
-                {
-                    self.remap(block, Mapped::Media(behind(copy, done)));
-                    done += 1;
-                }
-                Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => return done,
-            }
         }
     }
 

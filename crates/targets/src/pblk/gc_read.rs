@@ -10,6 +10,7 @@ use crate::read_again::is_of_media;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
     Entry, Kind, LineId, Mapped, PhysicalAddress, RelocationRead, SectorTag, Sequence, Slot, Stream,
+    is_newest_at,
 };
 use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status};
 
@@ -142,11 +143,7 @@ impl Pblk {
 
     /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
     pub(super) fn is_newest(&self, block: u64, place: PhysicalAddress) -> bool {
-        match self.l2p.get(block) {
-            Mapped::Media(newest) => newest == place,
-            Mapped::Buffer(slot) => self.write_buffer.durable_place(slot) == Some(place),
-            Mapped::Nowhere => false,
-        }
+        is_newest_at(&self.l2p, &self.write_buffer, block, place)
     }
 
     /// True if a sound sector is not whose the map says it is: a write went astray, and took its place. Nothing would ever
@@ -185,7 +182,7 @@ impl Pblk {
             Entry { tag, previous, previous_sequence, from_gc: true, is_tag_encoded: false, is_newest };
         let slot = self.write_buffer.push(buffer_unit, entry, false);
         if is_newest {
-            self.remap(tag.block, Mapped::Buffer(slot));
+            self.versions().remap(tag.block, Mapped::Buffer(slot));
             self.let_go_early(Canary::MovedTooEarly, slot);
         }
         self.limiter.on_gc_inserted(1);

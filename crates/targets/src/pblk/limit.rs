@@ -7,6 +7,7 @@ use super::canary::Canary;
 use super::capacity::Capacity;
 use super::options::{Mode, Options};
 use super::waits::WaitCause;
+use super::write::Evicted;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
     Admission, BufferUnitId, ContinuousLimiter, ContinuousLimits, InstanceGeometry, Line, LineId, LineState,
@@ -105,13 +106,12 @@ impl Pblk {
         if gc_goes_on {
             return false;
         }
-        let Self { write_buffer, l2p, limiter, .. } = self;
-        let mut evicted = (0, 0);
-        write_buffer
-            .evict_oldest(|slot, entry, place| super::write::evict(l2p, &mut evicted, slot, entry, place));
-        assert!(evicted.0 + evicted.1 <= write_buffer.unit(), "more was evicted than a buffer unit holds");
-        limiter.on_evicted(evicted.0, evicted.1);
-        evicted != (0, 0)
+        let mut evicted = Evicted::default();
+        self.versions().evict_oldest(|entry| evicted.count(entry));
+        let Evicted { of_users, of_gc } = evicted;
+        assert!(of_users + of_gc <= self.write_buffer.unit(), "more was evicted than a buffer unit holds");
+        self.limiter.on_evicted(of_users, of_gc);
+        of_users + of_gc > 0
     }
 
     pub(super) fn limiter_user(&mut self, sectors: u32) {

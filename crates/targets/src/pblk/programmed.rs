@@ -5,7 +5,9 @@
 
 use super::Pblk;
 use super::canary::Canary;
-use ocssd_ftl::{BufferUnitId, Kind, LineContent, LineId, LineState, Mapped, PhysicalAddress, Slot, Write};
+use ocssd_ftl::{
+    BufferUnitId, Committed, Kind, LineContent, LineId, LineState, PhysicalAddress, Slot, Write,
+};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Status};
 
 /// Neighbouring places that are no longer valid, and were not let go of yet.
@@ -214,30 +216,21 @@ impl Pblk {
     /// the version before the newest was seen to.
     fn commit_block(&mut self, slot: Slot, place: PhysicalAddress, gone: &mut Gone) -> bool {
         assert!(place.0 < self.shape.places(), "a block was programmed beyond the instance");
-        let entry = self.write_buffer.entry_mut(slot);
-        if entry.is_newest {
-            if let Some(previous) = entry.previous.take() {
+        match self.versions().commit(slot, place) {
+            Committed::Newest { gone: None } => true,
+            Committed::Newest { gone: Some(previous) } => {
                 self.let_go(gone, Some(previous));
+                true
             }
-            return true;
-        }
-        let tag = entry.tag;
-        match self.l2p.get(tag.block) {
-            Mapped::Buffer(newest) if self.write_buffer.durable_place(newest).is_none() => {
-                // Superseded while it was being written: it is the version before the newest one, until that is durable.
-                let holder = self.write_buffer.entry_mut(newest);
-                if holder.previous_sequence < tag.sequence {
-                    let older = holder.previous.replace(place);
-                    holder.previous_sequence = tag.sequence;
-                    self.valid.set(place);
-                    if let Some(older) = older {
-                        self.invalidate(older);
-                    }
+            Committed::Superseded { gone: older } => {
+                self.valid.set(place);
+                if let Some(older) = older {
+                    self.invalidate(older);
                 }
+                false
             }
-            Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => {}
+            Committed::Dead => false,
         }
-        false
     }
 
     /// A discard's record is durable at `place`. True if it is valid there from now on.

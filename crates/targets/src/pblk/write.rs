@@ -10,8 +10,8 @@ use super::request::PendingBlockRequest;
 use super::waits::WaitCause;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
-    Admission, BufferUnitId, BufferUnitState, Entry, Kind, L2p, Mapped, PhysicalAddress, SEQUENCE_MAX,
-    SectorTag, Sequence, Slot, Stream,
+    Admission, BufferUnitId, BufferUnitState, Entry, Kind, Mapped, PhysicalAddress, SEQUENCE_MAX, SectorTag,
+    Sequence, Slot, Stream, Versions,
 };
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers};
@@ -209,15 +209,9 @@ impl Pblk {
 
     /// Takes a buffer unit, and lets the map point to media for what was in it.
     pub(super) fn take_buffer_unit(&mut self, stream: Stream) -> Option<BufferUnitId> {
-        let Self { write_buffer, l2p, limiter, .. } = self;
-        if let Some(emptied) = write_buffer.next_emptied() {
-            let newest = write_buffer.live(emptied).filter(|(_, entry)| entry.is_newest);
-            l2p.fetch(newest.map(|(_, entry)| entry.tag.block));
-        }
-        let mut evicted = (0, 0);
-        let buffer_unit =
-            write_buffer.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
-        limiter.on_evicted(evicted.0, evicted.1);
+        let mut evicted = Evicted::default();
+        let buffer_unit = self.versions().take_unit(stream, |entry| evicted.count(entry));
+        self.limiter.on_evicted(evicted.of_users, evicted.of_gc);
         buffer_unit
     }
 
@@ -233,8 +227,10 @@ impl Pblk {
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
         let slot = Slot(self.write_buffer.first_slot(buffer_unit).0 + self.write_buffer.filled(buffer_unit));
-        let old = self.remap(block, Mapped::Buffer(slot));
-        let (previous, previous_sequence) = self.take_previous(old);
+        let before = Sequence(sequence.0 - 1);
+        let mut versions = self.versions();
+        let old = versions.remap(block, Mapped::Buffer(slot));
+        let (previous, previous_sequence) = versions.take_durable(old, before);
         assert!(previous_sequence < sequence, "a version is older than the one before it");
         let entry = Entry { tag, previous, previous_sequence, is_newest: true, ..Entry::PAD };
         let pushed = self.write_buffer.push(buffer_unit, entry, true);
@@ -246,34 +242,18 @@ impl Pblk {
         self.stats.user_written += 1;
     }
 
-    /// Maps a block, and says where it was; a slot it was in is told. Every change of the map after mount goes this way, or
-    /// by `evict`.
+    /// The map and the buffer: every change of the map after mount goes this way, or by the exchange of copies in them.
     #[inline]
-    pub(super) fn remap(&mut self, block: u64, to: Mapped) -> Mapped {
-        let old = self.l2p.set(block, to);
-        assert!(old != to || to == Mapped::Nowhere, "block {block} is mapped to where it is already");
-        if let Mapped::Buffer(slot) = old {
-            assert_eq!(self.write_buffer.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
-            self.write_buffer.supersede(slot);
-        }
-        old
-    }
-
-    /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
-    pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<PhysicalAddress>, Sequence) {
-        match old {
-            // All versions before were discarded, or are older than that on media: one that is programmed late is not the version
-            // before this one.
-            Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
-            Mapped::Media(place) => (Some(place), Sequence(self.sequence.0.saturating_sub(1))),
-            Mapped::Buffer(slot) => self.write_buffer.take_durable(slot),
-        }
+    pub(super) const fn versions(&mut self) -> Versions<'_> {
+        Versions { map: &mut self.l2p, buffer: &mut self.write_buffer }
     }
 
     /// A block becomes nowhere.
     fn forget(&mut self, block: u64) {
-        let old = self.remap(block, Mapped::Nowhere);
-        if let (Some(place), _) = self.take_previous(old) {
+        let before = self.sequence;
+        let mut versions = self.versions();
+        let old = versions.remap(block, Mapped::Nowhere);
+        if let (Some(place), _) = versions.take_durable(old, before) {
             self.invalidate(place);
         }
         if let Some(last) = &mut self.last_writes {
@@ -347,22 +327,19 @@ impl Pblk {
     }
 }
 
-/// A slot is given to another: the map points to media for what was in it.
-pub(super) fn evict(
-    l2p: &mut L2p,
-    evicted: &mut (u32, u32),
-    slot: Slot,
-    entry: &Entry,
-    place: PhysicalAddress,
-) {
-    if entry.from_gc {
-        evicted.1 += 1;
-    } else {
-        evicted.0 += 1;
-    }
-    if entry.is_newest {
-        assert!(matches!(entry.tag.kind, Kind::Data | Kind::Lost), "the map names what is no block");
-        let moved = l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
-        assert!(moved, "block {} is not in slot {}", entry.tag.block, slot.0);
+/// Sectors whose slots were given to others, by who put them there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evicted {
+    pub of_users: u32,
+    pub of_gc: u32,
+}
+
+impl Evicted {
+    pub const fn count(&mut self, entry: &Entry) {
+        if entry.from_gc {
+            self.of_gc += 1;
+        } else {
+            self.of_users += 1;
+        }
     }
 }
