@@ -95,7 +95,7 @@ fn plausible_records(prng: &mut Prng, data: &mut [u8]) {
 }
 
 #[test]
-fn settings_of_another_drive_in_a_sealed_image_are_refused() {
+fn settings_of_another_drive_under_a_right_checksum_are_refused() {
     let small_sectors = |preset: &str| {
         let mut spec = DriveSpec::preset(preset).expect("it exists");
         spec.apply("sector_bytes=512").expect("the smallest sector");

@@ -2,7 +2,7 @@
 
 use super::create::Existing;
 use super::handle::Image;
-use super::header::{HEADER_BYTES, Header, seal};
+use super::header::{HEADER_BYTES, Header, encode_crc};
 use super::layout::{PAGE, padded};
 use super::opening::{Access, Damage};
 use super::record;
@@ -120,7 +120,7 @@ fn assemble(kind: u8, data: &[u8]) -> Vec<u8> {
             for (byte, change) in page.iter_mut().zip(data) {
                 *byte ^= change;
             }
-            seal(page);
+            encode_crc(page);
         }
         2 => {
             let length = data.len().min(index(padded(layout.settings_bytes).expect("small")));

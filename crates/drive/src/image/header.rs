@@ -52,7 +52,7 @@ fn crc(page: &[u8; HEADER_BYTES]) -> u32 {
 }
 
 /// Makes the checksum of a page right; for fuzzing and tests, which would not get past it otherwise.
-pub(crate) fn seal(page: &mut [u8; HEADER_BYTES]) {
+pub(crate) fn encode_crc(page: &mut [u8; HEADER_BYTES]) {
     let crc = crc(page);
     page[at::CRC..at::COUNTS].copy_from_slice(&crc.to_le_bytes());
 }
@@ -95,7 +95,7 @@ impl Header {
         const { assert!(at::UUID == at::OFFSETS + 12 * 8, "the identity lies behind the offsets") };
         assert_eq!(offsets.len(), 12, "the identity lies behind the offsets");
         page[at::UUID..at::UUID + 16].copy_from_slice(&self.uuid.0);
-        seal(&mut page);
+        encode_crc(&mut page);
         page
     }
 

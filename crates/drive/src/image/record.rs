@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_record_that_is_impossible_is_refused_with_its_cause() {
+    fn an_impossible_record_with_a_right_checksum_is_refused_with_its_cause() {
         type Change = fn(&mut [u8; BYTES]);
         let table: [(Change, &str); 8] = [
             (|b| b[0] = 6, "belongs to chunk 6"),

@@ -102,7 +102,7 @@ impl LightLsm {
             }
             any = true;
         }
-        any | self.seal(number, buffers)
+        any | self.finish(number, buffers)
     }
 
     /// Room for more bytes: in the unit being filled, or for another.
@@ -113,18 +113,18 @@ impl LightLsm {
     }
 
     /// The last unit of a published table goes out as it is, once all is there.
-    fn seal(&mut self, number: Number, buffers: &mut Buffers) -> bool {
+    fn finish(&mut self, number: Number, buffers: &mut Buffers) -> bool {
         let (unit_bytes, sectors) = (self.sizes.unit_bytes, self.sizes.unit);
-        assert!(self.refuses_changes().is_none(), "a table is sealed after changes ended");
+        assert!(self.refuses_changes().is_none(), "a table is finished after changes ended");
         let object = self.shelf.get_mut(number);
         let is_due = object.kind == TableKind::Table
             && object.is_published
-            && !object.is_sealed
+            && !object.is_finished
             && object.taken == object.bytes;
         if !is_due {
             return false;
         }
-        object.is_sealed = true;
+        object.is_finished = true;
         let filled = usize::try_from(object.taken % unit_bytes).expect("a unit is small");
         if filled > 0 {
             let unit = object.taken / unit_bytes;

@@ -208,7 +208,7 @@ impl LightLsm {
                 let object = self.shelf.get(number);
                 assert_eq!(object.kind, TableKind::Table, "log {} is published", number.0);
                 assert!(
-                    object.is_sealed
+                    object.is_finished
                         || object.bytes == 0
                         || self.has_canary(Canary::PublishedBeforeProgrammed),
                     "table {} is not whole",

@@ -80,7 +80,7 @@ pub struct Object {
     /// Units that go out once more, because the media failed a write.
     pub again: BTreeSet<u64>,
     /// All of a published table was given out.
-    pub is_sealed: bool,
+    pub is_finished: bool,
     /// The log says that it began.
     pub is_begun: bool,
     /// Runs of a table that the log has.
@@ -123,7 +123,7 @@ impl Object {
             holds: 0,
             in_flight: 0,
             again: BTreeSet::new(),
-            is_sealed: false,
+            is_finished: false,
             is_begun: false,
             runs_logged: 0,
             units_logged: 0,
@@ -178,7 +178,7 @@ impl Object {
         let is_whole = self.kind == TableKind::Table
             && self.is_published
             && !self.is_deleted
-            && self.is_sealed
+            && self.is_finished
             && self.is_settled(sizes);
         let is_over = |column: &Column| {
             let is_holding = column.open.as_ref().is_some_and(OpenChunk::is_holding);
@@ -211,7 +211,7 @@ impl Object {
         );
         assert!(
             tail == 0
-                || self.is_sealed
+                || self.is_finished
                 || self.is_deleted
                 || self.memory.contains_key(&(self.taken / sizes.unit_bytes)),
             "{name:?}: what is being filled is lost"

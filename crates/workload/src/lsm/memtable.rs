@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// A full memtable.
 #[derive(Clone, Debug)]
-pub(super) struct Sealed {
+pub(super) struct ImmutableMemtable {
     pub(super) run: Rc<Run>,
     /// A flush takes it.
     pub(super) is_flushing: bool,
@@ -21,7 +21,7 @@ pub(super) struct Memtables {
     /// Puts to the active one: each takes its memory, to a key that is there too.
     puts: u64,
     /// Oldest first.
-    sealed: VecDeque<Sealed>,
+    immutable: VecDeque<ImmutableMemtable>,
 }
 
 impl Memtables {
@@ -38,45 +38,46 @@ impl Memtables {
 
     /// Full ones that are not flushed.
     pub(super) fn unflushed(&self) -> usize {
-        self.sealed.len()
+        self.immutable.len()
     }
 
     /// Of these, those that no flush takes yet.
     pub(super) fn waiting(&self) -> usize {
-        self.sealed.iter().filter(|sealed| !sealed.is_flushing).count()
+        self.immutable.iter().filter(|immutable| !immutable.is_flushing).count()
     }
 
     /// The active one is full, another begins. Nothing, if it is empty.
-    pub(super) fn seal(&mut self) {
+    pub(super) fn switch(&mut self) {
         if self.puts > 0 {
             let records = std::mem::take(&mut self.active);
             let records = records.into_iter().map(|(key, version)| Record { key, version });
             let run = Rc::new(Run::new(records.collect()));
-            self.sealed.push_back(Sealed { run, is_flushing: false });
+            self.immutable.push_back(ImmutableMemtable { run, is_flushing: false });
             self.puts = 0;
         }
     }
 
     /// A flush takes all that wait.
     pub(super) fn begin_flush(&mut self) -> Vec<Rc<Run>> {
-        assert!(self.sealed.iter().all(|sealed| !sealed.is_flushing), "one flush at a time");
-        self.sealed.iter_mut().for_each(|sealed| sealed.is_flushing = true);
-        self.sealed.iter().map(|sealed| Rc::clone(&sealed.run)).collect()
+        assert!(self.immutable.iter().all(|immutable| !immutable.is_flushing), "one flush at a time");
+        self.immutable.iter_mut().for_each(|immutable| immutable.is_flushing = true);
+        self.immutable.iter().map(|immutable| Rc::clone(&immutable.run)).collect()
     }
 
     /// What the flush took is in a table.
     pub(super) fn end_flush(&mut self) {
-        assert!(self.sealed.front().is_some_and(|sealed| sealed.is_flushing), "no flush is on");
-        self.sealed.retain(|sealed| !sealed.is_flushing);
+        assert!(self.immutable.front().is_some_and(|immutable| immutable.is_flushing), "no flush is on");
+        self.immutable.retain(|immutable| !immutable.is_flushing);
     }
 
     /// The newest version of a key here.
     pub(super) fn get(&self, key: u64) -> Option<u64> {
-        let sealed = || {
-            let found = self.sealed.iter().rev().map(|sealed| (&sealed.run, sealed.run.search(key)));
+        let immutable = || {
+            let found =
+                self.immutable.iter().rev().map(|immutable| (&immutable.run, immutable.run.search(key)));
             found.filter_map(|(run, at)| at.ok().map(|at| run.get(at).version)).next()
         };
-        self.active.get(&key).copied().or_else(sealed)
+        self.active.get(&key).copied().or_else(immutable)
     }
 
     /// All of them as runs, for an iterator that reads what is there now.
@@ -84,6 +85,6 @@ impl Memtables {
         let records = self.active.iter().map(|(&key, &version)| Record { key, version });
         let active: Vec<Record> = records.collect();
         let active = if active.is_empty() { None } else { Some(Rc::new(Run::new(active))) };
-        active.into_iter().chain(self.sealed.iter().map(|sealed| Rc::clone(&sealed.run))).collect()
+        active.into_iter().chain(self.immutable.iter().map(|immutable| Rc::clone(&immutable.run))).collect()
     }
 }

@@ -113,7 +113,7 @@ impl Lsm {
 
     /// The memtable is full: another begins.
     pub(super) fn switch_memtable(&mut self, now: Nanos) {
-        self.memtables.seal();
+        self.memtables.switch();
         self.look(now);
         self.begin_jobs(now);
     }

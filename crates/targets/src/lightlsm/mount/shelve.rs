@@ -81,7 +81,7 @@ fn object(number: Number, record: &Record, (space, sizes): (&mut Space, &Sizes),
     object.layout = record.layout.clone();
     object.attributes.clone_from(&record.attributes);
     (object.bytes, object.taken, object.entitled) = (record.bytes, record.bytes, record.bytes);
-    (object.is_published, object.is_sealed, object.is_begun) = (true, true, true);
+    (object.is_published, object.is_finished, object.is_begun) = (true, true, true);
     if record.kind == TableKind::Log {
         object.units_logged = record.layout.units();
         (object.logged, object.sync_to) = (record.bytes, record.bytes);
