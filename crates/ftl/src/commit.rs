@@ -1,8 +1,8 @@
 //! How the map and the write buffer change together: a block enters the buffer, what was written is committed, a copy takes the
 //! place of its original if the map still names that, and a slot is given to another block.
 //!
-//! Of each block there is a newest version, which the map names, and a newest durable one, whose place is valid. While the newest is
-//! in the buffer and not durable its slot holds the durable one (`Entry::previous`), so that a power cut leaves a block old or
+//! Of each block there is a newest version, which the map names, and a newest durable one, whose place is valid. While the newest
+//! is in the buffer and not durable its slot holds the durable one (`Entry::previous`), so that a power cut leaves a block old or
 //! new and never empty; pblk let go of the older version when the newer one entered the ring. Units are programmed in any order
 //! and a version may be superseded while it is: it is then the newest durable one if it is newer than what the slot of the newest
 //! holds. Copies are exchanged by runs: neighbours at neighbouring places, up to the first that is elsewhere by now.
@@ -27,7 +27,8 @@ pub enum Committed {
         /// Where that is.
         gone: Option<PhysicalAddress>,
     },
-    /// Superseded while it was written, it is the newest durable version: its place is valid, and that of the version before is not.
+    /// Superseded while it was written, it is the newest durable version: its place is valid, and that of the version before is
+    /// not.
     Superseded {
         /// Where that is.
         gone: Option<PhysicalAddress>,
@@ -53,8 +54,8 @@ impl Versions<'_> {
     }
 
     /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it, and since when it is.
-    /// Where no slot had it that is `before`, the write before this one: what is older and programmed late is not the version before
-    /// this, for all before it were discarded, or are older than the one on media.
+    /// Where no slot had it that is `before`, the write before this one: what is older and programmed late is not the version
+    /// before this, for all before it were discarded, or are older than the one on media.
     #[inline]
     pub fn take_durable(&mut self, old: Mapped, before: Sequence) -> (Option<PhysicalAddress>, Sequence) {
         match old {

@@ -18,45 +18,26 @@ use super::space::Role;
 use super::state::{Kv, record_bytes};
 use crate::read_again::TRIES;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, PhysicalAddress};
+use ocssd_ftl::{
+    Append, Candidate, ChunkIndex, ChunkUse, LineId, PhysicalAddress, RelocationRead, Relocator, Victim,
+};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
-use std::collections::VecDeque;
 
 /// Reads of victims in flight (chosen: several keep units busy while copies of the first are written).
 const READS_MAX: u32 = 8;
 /// Victims that are being read at a time (chosen: the next is read while the end of the first is copied).
 const VICTIMS_READ_MAX: usize = 2;
 
-/// A chunk that is being emptied.
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    chunk: ChunkIndex,
-    /// The next sector to read.
-    next: u32,
-    /// Units that are being read or copied.
-    units: u32,
-    cause: Cause,
-}
+/// A unit of a victim that was read, or is.
+type VictimRead = RelocationRead<VictimUnit, ChunkIndex>;
 
-/// Why a chunk is emptied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    /// For the space that it gives.
-    Space,
-    /// It lags in wear (`level`).
-    Wear,
-}
-
-/// A unit of a victim.
+/// What there is to know of it.
 #[derive(Clone, Copy, Debug)]
 struct VictimUnit {
-    chunk: ChunkIndex,
     sector: u32,
-    buffer: BufId,
     tries: u32,
     /// The next byte to look at.
     at: usize,
-    is_lost: bool,
     /// The pages of its keys were asked for.
     is_asked: bool,
 }
@@ -64,11 +45,11 @@ struct VictimUnit {
 /// What garbage collection is doing.
 #[derive(Clone, Debug)]
 pub(super) struct Collector {
-    victims: Vec<Victim>,
-    reads: Slab<VictimUnit>,
-    /// Units that were read.
-    copying: VecDeque<VictimUnit>,
-    spare: Vec<BufId>,
+    /// Chunks that are being emptied, each read to a sector.
+    relocator: Relocator<VictimUnit, ChunkIndex, u32>,
+    /// The one of them that lags in wear (`level`); the others give space.
+    levelling: Option<ChunkIndex>,
+    reads: Slab<VictimRead>,
     /// Bytes that victims gave back beyond what was padded.
     credit: u64,
     prng: Prng,
@@ -77,29 +58,29 @@ pub(super) struct Collector {
 impl Collector {
     /// Nothing to do; buffers are taken now.
     pub fn new(sizes: &Sizes, seed: u64, buffers: &mut Buffers) -> Self {
+        let spare = (0..READS_MAX).map(|_| buffers.take_whole(sizes.unit)).collect();
         Self {
-            victims: Vec::new(),
+            relocator: Relocator::new(spare, VICTIMS_READ_MAX),
+            levelling: None,
             reads: Slab::new(READS_MAX),
-            copying: VecDeque::new(),
-            spare: (0..READS_MAX).map(|_| buffers.take_whole(sizes.unit)).collect(),
             credit: 0,
             prng: Prng::new(seed).split("victims"),
         }
     }
 
     /// Chunks that are being emptied.
-    pub const fn victims(&self) -> usize {
-        self.victims.len()
+    pub fn victims(&self) -> usize {
+        self.relocator.victims().len()
     }
 
     /// True if this chunk is being emptied.
     pub fn is_emptying(&self, chunk: ChunkIndex) -> bool {
-        self.victims.iter().any(|victim| victim.chunk == chunk)
+        self.relocator.is_reading(chunk)
     }
 
     /// True if a chunk is being emptied for its wear.
-    pub fn is_levelling(&self) -> bool {
-        self.victims.iter().any(|victim| victim.cause == Cause::Wear)
+    pub const fn is_levelling(&self) -> bool {
+        self.levelling.is_some()
     }
 }
 
@@ -132,7 +113,7 @@ impl Kv {
     fn choose_victims(&mut self) -> bool {
         let mut any = false;
         loop {
-            let reading = self.collector.victims.len();
+            let reading = self.collector.victims();
             // What is dead will be free: more at a time would keep for itself what users wait for.
             let is_enough = reading + self.space.dead_count() >= usize_of(self.sizes.gc_start);
             if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim() {
@@ -171,7 +152,7 @@ impl Kv {
         let live = self.space.live(chunk) - self.pages.dying_in(chunk);
         assert!(live < bytes, "chunk {} gives nothing: {live} bytes of {bytes} live", chunk.0);
         self.collector.credit += bytes - live;
-        self.collector.victims.push(Victim { chunk, next: 0, units: 0, cause: Cause::Space });
+        self.collector.relocator.begin(chunk, live);
         self.stats.victims += 1;
         true
     }
@@ -181,14 +162,15 @@ impl Kv {
         let is_full = self.collector.victims() >= VICTIMS_READ_MAX || self.collector.is_levelling();
         let Some(chunk) = (if is_full { None } else { self.lagging() }) else { return false };
         self.levels(chunk);
-        self.collector.victims.push(Victim { chunk, next: 0, units: 0, cause: Cause::Wear });
+        self.collector.relocator.begin(chunk, self.space.live(chunk));
+        self.collector.levelling = Some(chunk);
         assert!(self.collector.victims() <= VICTIMS_READ_MAX, "chunk {} is one too many", chunk.0);
         true
     }
 
     fn read_victims(&mut self) -> bool {
         let mut any = false;
-        for index in 0..self.collector.victims.len() {
+        for index in 0..self.collector.victims() {
             while self.flight.has_room(1) && self.read_victim(index) {
                 any = true;
             }
@@ -197,35 +179,38 @@ impl Kv {
     }
 
     fn read_victim(&mut self, index: usize) -> bool {
-        let Victim { chunk, next, .. } = self.collector.victims[index];
-        let is_read = next == self.sizes.chunk || self.space.live(chunk) == 0;
-        if is_read || self.collector.spare.is_empty() || self.refuses_changes().is_some() {
+        let Victim { line: chunk, next, .. } = self.collector.relocator.victims()[index];
+        if self.is_victim_read(index) || self.refuses_changes().is_some() {
             return false;
         }
-        let buffer = self.collector.spare.pop().expect("it was looked at");
+        let Some(buffer) = self.collector.relocator.take_buffer() else { return false };
         assert!(next < self.sizes.chunk, "chunk {} is read at {next}, beyond its end", chunk.0);
-        let unit = VictimUnit {
-            chunk,
-            sector: next,
-            buffer,
-            tries: 1,
-            at: UNIT_HEADER_BYTES,
-            is_lost: false,
-            is_asked: false,
-        };
-        let read = self.collector.reads.insert(unit);
+        let unit = VictimUnit { sector: next, tries: 1, at: UNIT_HEADER_BYTES, is_asked: false };
+        let (line, count) = (Some(chunk), self.sizes.unit);
+        let read = VictimRead { buffer, line, count, next: 0, failed: 0, with: unit };
+        let read = self.collector.reads.insert(read);
         let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
-        let victim = &mut self.collector.victims[index];
-        victim.next += self.sizes.unit;
-        victim.units += 1;
+        self.collector.relocator.read_sent(chunk, next + self.sizes.unit);
         self.space.hold(chunk);
         self.send_collect(read);
         true
     }
 
+    /// True if all of a victim was read, or nothing lives in it.
+    fn is_victim_read(&mut self, index: usize) -> bool {
+        let victim = self.collector.relocator.victims()[index];
+        let is_read = victim.next == self.sizes.chunk || self.space.live(victim.line) == 0;
+        assert!(is_read || !victim.is_read(), "chunk {} holds more than it did", victim.line.0);
+        if is_read {
+            self.collector.relocator.all_sent(victim.line);
+        }
+        is_read
+    }
+
     fn send_collect(&mut self, read: SlabKey) {
-        let VictimUnit { chunk, sector, buffer, .. } = *self.collector.reads.get(read);
-        let addresses = self.run_at(Append { chunk, sector }, self.sizes.unit);
+        let VictimRead { buffer, line, with, .. } = *self.collector.reads.get(read);
+        let chunk = line.expect("units are read of victims");
+        let addresses = self.run_at(Append { chunk, sector: with.sector }, self.sizes.unit);
         self.stats.gc_read_bytes += u64::from(self.sizes.unit_bytes);
         self.flight.send(Purpose::Collect { read }, Op::Read, addresses, Some(buffer), 0);
     }
@@ -233,65 +218,65 @@ impl Kv {
     /// A unit of a victim was read, or could not be.
     pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion) {
         let status = completion.status;
-        let unit = self.collector.reads.get_mut(read);
+        let unit = &mut self.collector.reads.get_mut(read).with;
         if !status.has_data() && unit.tries < TRIES {
             unit.tries += 1;
             self.stats.read_again += 1;
             return self.send_collect(read);
         }
-        let mut unit = self.collector.reads.remove(read);
-        assert!(unit.tries <= TRIES, "a unit of chunk {} was tried too often", unit.chunk.0);
-        // What could be read of it is there: records say themselves whether they are sound.
-        unit.is_lost = !status.has_data();
+        let read = self.collector.reads.remove(read);
+        assert!(read.with.tries <= TRIES, "a unit of {:?} was tried too often", read.line);
+        // What could be read of it is there, if anything: records say themselves whether they are sound.
         if status.is_drive_failure() {
             self.stop(status);
         }
-        self.collector.copying.push_back(unit);
+        self.collector.relocator.read_done(read);
     }
 
     /// Moves live records of units that were read, as far as there are buffer units. True if any unit is done.
     fn copy(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(&unit) = self.collector.copying.front() {
-            if self.refuses_changes().is_none() && !self.copy_unit(unit, buffers) {
+        while let Some(mut read) = self.collector.relocator.next_read() {
+            if self.refuses_changes().is_none() && !self.copy_unit(&mut read, buffers) {
+                self.collector.relocator.put_back(read);
                 return any;
             }
-            self.collector.copying.pop_front();
+            read.next = read.count;
             self.index.needs_no_more(Need::Copy);
-            self.collector.spare.push(unit.buffer);
-            self.space.let_go(unit.chunk);
-            let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == unit.chunk);
-            victim.expect("a chunk that is read is a victim").units -= 1;
+            self.collector.relocator.all_moved(&read);
+            self.space.let_go(read.line.expect("units are read of victims"));
             any = true;
         }
         any
     }
 
-    /// Moves the live records of a unit. False if there is no buffer unit for the next.
-    fn copy_unit(&mut self, mut unit: VictimUnit, buffers: &mut Buffers) -> bool {
-        let first = self.space.shape.first_place(unit.chunk).0 + u64::from(unit.sector);
+    /// Moves the live records of a unit. False if there is no buffer unit for the next: it goes on later, where it is now.
+    fn copy_unit(&mut self, read: &mut VictimRead, buffers: &mut Buffers) -> bool {
+        let chunk = read.line.expect("units are read of victims");
+        let (buffer, unit) = (read.buffer, &mut read.with);
+        let first = self.space.shape.first_place(chunk).0 + u64::from(unit.sector);
         assert!(unit.at >= UNIT_HEADER_BYTES, "a record within the header of a unit");
         assert_eq!(unit.sector % self.sizes.unit, 0, "a unit begins within another");
         let base = first * u64::from(self.sizes.sector_bytes);
         if !self.index.is_whole() && !unit.is_asked {
             // Pages of all its keys are read side by side.
-            let keys = Self::keys_in(buffers.whole(unit.buffer, 0, self.sizes.unit));
+            let keys = Self::keys_in(buffers.whole(buffer, 0, self.sizes.unit));
             self.has_keys(&keys, Need::Copy, buffers);
             unit.is_asked = true;
         }
         if self.index.is_whole() && unit.at == UNIT_HEADER_BYTES {
-            let whole = records(buffers.whole(unit.buffer, 0, self.sizes.unit))
+            let whole = records(buffers.whole(buffer, 0, self.sizes.unit))
                 .filter(|(_, record)| record.header.kind == RecordKind::Whole);
             self.index.touch(whole.map(|(_, record)| record.key));
         }
         loop {
-            let all = buffers.whole(unit.buffer, 0, self.sizes.unit);
+            let all = buffers.whole(buffer, 0, self.sizes.unit);
             let Some(record) = all.get(unit.at..).and_then(Record::decode) else { return true };
             let header = record.header;
             let from = base + u64::try_from(unit.at).expect("an index");
             let needs_page = header.kind == RecordKind::Whole && !self.index.is_whole();
             if needs_page && !self.has_keys(&[record.key.to_vec()], Need::Copy, buffers) {
-                return self.copy_later(unit);
+                return false;
             }
             if self.is_live(&record, from) && record.is_sound(&all[unit.at..]) {
                 let bytes = record_bytes(record.key.len(), header.payload_bytes);
@@ -300,22 +285,16 @@ impl Kv {
                 if self.is_of_torn_batch(&header) {
                     // What the rest of it lies in goes out as it is, full or not.
                     self.buffer_units.close(Stream::Small);
-                    return self.copy_later(unit);
+                    return false;
                 }
                 let stream = if header.kind == RecordKind::Index { Stream::Index } else { Stream::Cold };
                 if !self.make_room(stream, std::iter::once(bytes)) {
-                    return self.copy_later(unit);
+                    return false;
                 }
-                self.move_to_cold(header, &key, (unit.buffer, unit.at, sum), from, buffers);
+                self.move_to_cold(header, &key, (buffer, unit.at, sum), from, buffers);
             }
             unit.at += header.bytes();
         }
-    }
-
-    /// The first unit goes on later, where it is now.
-    fn copy_later(&mut self, unit: VictimUnit) -> bool {
-        *self.collector.copying.front_mut().expect("it is being copied") = unit;
-        false
     }
 
     /// True of a record whose batch is not whole on media: a copy of it, which is of no batch, would survive a power cut that the
@@ -377,10 +356,11 @@ impl Kv {
     /// Forgets victims that are empty. What still lives in one of which all was read, the media lost.
     fn end_victims(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        for index in (0..self.collector.victims.len()).rev() {
-            let Victim { chunk, next, units, cause } = self.collector.victims[index];
-            let is_read = next == self.sizes.chunk || self.space.live(chunk) == 0;
-            if units > 0 || !is_read || self.refuses_changes().is_some() {
+        for index in (0..self.collector.victims()).rev() {
+            let is_read = self.is_victim_read(index);
+            let victim = self.collector.relocator.victims()[index];
+            let chunk = victim.line;
+            if !is_read || !victim.is_moved() || self.refuses_changes().is_some() {
                 continue;
             }
             self.commit_pages();
@@ -395,8 +375,9 @@ impl Kv {
                 }
                 continue;
             }
-            self.collector.victims.swap_remove(index);
-            if cause == Cause::Wear {
+            self.collector.relocator.end(chunk);
+            if self.collector.levelling == Some(chunk) {
+                self.collector.levelling = None;
                 // It is reset once its content is durable, for which nobody else may wait.
                 self.buffer_units.close(Stream::Cold);
             }

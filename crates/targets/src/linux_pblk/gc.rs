@@ -47,7 +47,7 @@ pub struct Gc {
 
 impl Gc {
     pub fn new(buffers: Vec<BufId>, order: StripeOrder) -> Self {
-        Self { relocator: Relocator::new(buffers), order, kept: BTreeSet::new(), candidates: Vec::new() }
+        Self { relocator: Relocator::new(buffers, 1), order, kept: BTreeSet::new(), candidates: Vec::new() }
     }
 
     /// The line is reset: nothing of it is left to do.
@@ -135,7 +135,7 @@ impl LinuxPblk {
         let mut any = false;
         while let Some(victim) = self.gc.relocator.victim().filter(|victim| !victim.is_read()) {
             let Some((first, next)) = self.next_unit(victim) else {
-                self.gc.relocator.all_sent();
+                self.gc.relocator.all_sent(victim.line);
                 any |= self.end_victim();
                 break;
             };
@@ -144,7 +144,7 @@ impl LinuxPblk {
             }
             let Some(buffer) = self.gc.relocator.take_buffer() else { break };
             let line = victim.line;
-            self.gc.relocator.read_sent(next);
+            self.gc.relocator.read_sent(line, next);
             self.lines.begin_read(line);
             let addresses = Addresses::Run { first: self.shape.ppa(first), count: self.layout.unit };
             self.flight.send(Purpose::GcRead { buffer, line, first }, Op::Read, addresses, Some(buffer), 0);

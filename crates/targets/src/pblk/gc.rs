@@ -45,7 +45,7 @@ impl Gc {
     pub fn new(buffers: Vec<BufId>, shape: &InstanceGeometry, stripe: Vec<UnitIndex>, unit: u32) -> Self {
         let piece = unit * PIECE_SECTORS.div_ceil(unit);
         Self {
-            relocator: Relocator::new(buffers),
+            relocator: Relocator::new(buffers, 1),
             order: StripeOrder::new(stripe, shape.sectors_per_chunk(), piece),
             again: None,
             refresh: VecDeque::new(),
@@ -240,10 +240,10 @@ impl Pblk {
             let (count, next) = self.list_valid(victim, buffers.addresses_mut(buffer));
             if count > 0 {
                 self.lines.begin_reads(victim.line, count);
-                self.gc.relocator.read_sent(next);
+                self.gc.relocator.read_sent(victim.line, next);
             }
             if count < VECTOR_MAX {
-                self.gc.relocator.all_sent();
+                self.gc.relocator.all_sent(victim.line);
             }
             self.send_gc_read(buffer, count, Some(victim.line));
             any = true;
