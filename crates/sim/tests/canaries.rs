@@ -253,6 +253,11 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV_WEAR: "kv", "canary", [("wear_spread", "1"), ("index_cache_bytes", "0")], SEEDS;
+    kv_levels_from_second_unit_is_found: "levels-from-second-unit", Tiny;
+}
+
+canaries! {
     TESTED_OF_KV_BLOCK: "kv-block", "block_canary", NONE, SEEDS;
     kv_block_fua_forgotten_is_found: "fua-forgotten", Tiny;
     kv_block_tail_forgotten_is_found: "tail-forgotten", Tiny;
@@ -336,7 +341,7 @@ fn every_canary_is_looked_for() {
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &not_of_pages].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
-    assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, &["torn-copies"]].concat()));
+    assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, TESTED_OF_KV_WEAR, &["torn-copies"]].concat()));
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();

@@ -296,6 +296,10 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
             [266, 300, 500, 1024][usize::try_from(seed / 20 % 4).expect("below four")].to_string(),
         );
     }
+    if seed.is_multiple_of(3) {
+        let spread = [1, 1, 2, 4][usize::try_from(seed / 3 % 4).expect("below four")];
+        set("wear_spread", spread.to_string());
+    }
     Chosen::durable(options)
 }
 
@@ -303,8 +307,8 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
 fn kv_block(draw: &mut Draw, config: &Config, size: Size, over: Option<&str>) -> Chosen {
     let below = below(draw, config, size, over);
     let mut options = kv(draw, config, size).options;
-    // Room for both.
-    options.retain(|(name, _)| name != "over_provisioning_percent");
+    // Room for both; wear is the block target's.
+    options.retain(|(name, _)| name != "over_provisioning_percent" && name != "wear_spread");
     options.push(("over_provisioning_percent".to_owned(), draw.between(5, 40).to_string()));
     options.extend(below.options(draw));
     Chosen::durable(options)

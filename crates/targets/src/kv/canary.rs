@@ -39,6 +39,8 @@ pub enum Canary {
     CheckpointBeforePages,
     /// A read passes changes of its own key that wait.
     ReadsPassOwnKey,
+    /// A chunk that is emptied for its wear is read from its second unit on: what lives in the first is noted as lost.
+    LevelsFromSecondUnit,
 }
 
 planted_in!(Options, Canary);
@@ -62,6 +64,7 @@ impl Canary {
         (Self::PageFreedEarly, "page-freed-early"),
         (Self::CheckpointBeforePages, "checkpoint-before-pages"),
         (Self::ReadsPassOwnKey, "reads-pass-own-key"),
+        (Self::LevelsFromSecondUnit, "levels-from-second-unit"),
     ];
 }
 

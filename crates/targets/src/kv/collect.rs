@@ -100,7 +100,8 @@ impl Kv {
         let is_wanted = self.is_short() && self.shutdown.is_none();
         if is_wanted {
             any |= self.choose_victims();
-        } else if self.shutdown.is_none() {
+        }
+        if self.shutdown.is_none() {
             any |= self.choose_for_wear();
         }
         any |= self.read_victims();
@@ -110,13 +111,17 @@ impl Kv {
         any
     }
 
+    /// True if as many chunks are dead or being emptied as garbage collection brings: what is dead will be free, and more at a time
+    /// would keep for itself what users wait for.
+    pub(super) fn brings_enough(&self) -> bool {
+        self.collector.victims() + self.space.dead_count() >= usize_of(self.sizes.gc_start)
+    }
+
     fn choose_victims(&mut self) -> bool {
         let mut any = false;
         loop {
             let reading = self.collector.victims();
-            // What is dead will be free: more at a time would keep for itself what users wait for.
-            let is_enough = reading + self.space.dead_count() >= usize_of(self.sizes.gc_start);
-            if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim() {
+            if self.brings_enough() || reading >= VICTIMS_READ_MAX || !self.choose_victim() {
                 return any;
             }
             any = true;
@@ -184,6 +189,11 @@ impl Kv {
             return false;
         }
         let Some(buffer) = self.collector.relocator.take_buffer() else { return false };
+        let is_levelled = self.collector.levelling == Some(chunk) && next == 0;
+        let skips = is_levelled
+            && self.has_canary(Canary::LevelsFromSecondUnit)
+            && self.sizes.unit < self.sizes.chunk;
+        let next = if skips { self.sizes.unit } else { next };
         assert!(next < self.sizes.chunk, "chunk {} is read at {next}, beyond its end", chunk.0);
         let unit = VictimUnit { sector: next, tries: 1, at: UNIT_HEADER_BYTES, is_asked: false };
         let (line, count) = (Some(chunk), self.sizes.unit);

@@ -19,7 +19,10 @@ const SPARE_MIN: u32 = 2;
 impl Kv {
     /// The chunk to be emptied now for its wear, if one is due and there is room.
     pub(super) fn lagging(&mut self) -> Option<ChunkIndex> {
-        if self.is_short() || self.space.spare() <= SPARE_MIN || self.refuses_changes().is_some() {
+        // Dead chunks wait for a checkpoint, where pages of the index are written all the time: space is short then, and nothing
+        // is to be collected.
+        let needs_space = self.is_short() && !self.brings_enough();
+        if needs_space || self.space.spare() <= SPARE_MIN || self.refuses_changes().is_some() {
             return None;
         }
         // What was found may have changed since.

@@ -102,3 +102,18 @@ fn what_was_moved_is_there_after_power_cuts_and_wear_goes_on_to_be_levelled() {
     with.print("2, cuts");
     assert!(with.moves > 20 && with.spread <= 12, "{with:?}");
 }
+
+/// Pages of the index lie in chunks of their own, which lag as others do, and records are moved by pages that are read for it.
+#[test]
+fn wear_is_levelled_with_an_index_on_media_too() {
+    for (cache, most) in [("2048", 12), ("8192", 12)] {
+        let with = run(&[("wear_spread", "4"), ("index_cache_bytes", cache)], false);
+        with.print(&format!("4, {cache} bytes of the index in memory"));
+        assert!(with.moves > 100 && with.spread <= most, "{cache}: {with:?}");
+    }
+    // With next to nothing in memory all pages that change are written, and dead chunks wait for checkpoints all the time.
+    let without = run(&[("index_cache_bytes", "0")], false);
+    let with = run(&[("wear_spread", "4"), ("index_cache_bytes", "0")], false);
+    with.print("4, nothing of the index in memory");
+    assert!(with.moves > 80 && with.spread < without.spread, "{with:?}, {without:?} without");
+}
