@@ -467,18 +467,18 @@ impl<S: Store> Ox<S> {
         self.collector.victims.iter().any(is_copied)
     }
 
-    /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any, and not too often
-    /// with nothing done in between.
+    /// Gives up copies that nothing fills, and those whose group lost its room to others: what they were made of is still where it
+    /// was. True if there was any, and not too often with nothing done in between.
     pub(crate) fn drop_copies(&mut self) -> bool {
         let mut streams = (0..self.space.pool.groups()).map(StreamIndex::of_group);
-        let is_any = streams.any(|stream| self.buffer.partial(stream) > 0);
+        let is_any = streams.any(|stream| self.buffer.partial(stream) > 0 || self.buffer.ready(stream) > 0);
         let done = self.stats.resets + self.stats.data_written + self.stats.gc_written;
         if !is_any || !self.collector.given_up.once_more(done) {
             return false;
         }
         let mut any = false;
         for group in 0..self.space.pool.groups() {
-            let dropped = self.buffer.drop_filling(StreamIndex::of_group(group));
+            let dropped = self.buffer.drop_waiting_of(StreamIndex::of_group(group));
             any |= !dropped.is_empty();
             S::dropped(self, &dropped);
         }

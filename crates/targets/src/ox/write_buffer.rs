@@ -175,12 +175,16 @@ impl<T: Copy> WriteBuffer<T> {
         self.filling[stream.index()].map_or(0, |buffer_unit| self.filled(buffer_unit))
     }
 
-    /// Forgets what a stream filled, and says what it was.
-    pub fn drop_filling(&mut self, stream: StreamIndex) -> Vec<T> {
-        let Some(buffer_unit) = self.filling[stream.index()].take() else { return Vec::new() };
-        let slots = self.buffer_unit(buffer_unit).slots.clone();
-        self.release(buffer_unit);
-        slots
+    /// Forgets what a stream filled and what of it was not written, and says what it was.
+    pub fn drop_waiting_of(&mut self, stream: StreamIndex) -> Vec<T> {
+        let filling = self.filling[stream.index()].take();
+        let ready = std::mem::take(&mut self.ready[stream.index()]);
+        let mut dropped = Vec::new();
+        for buffer_unit in filling.into_iter().chain(ready) {
+            dropped.extend_from_slice(&self.buffer_unit(buffer_unit).slots);
+            self.release(buffer_unit);
+        }
+        dropped
     }
 
     /// The next buffer unit of a stream to be written.
@@ -213,15 +217,7 @@ impl<T: Copy> WriteBuffer<T> {
     /// Forgets every buffer unit that was not given out, and says what was in them. Pages of the map stay: they are read from
     /// there.
     pub fn drop_waiting(&mut self) -> Vec<T> {
-        let mut dropped = Vec::new();
-        for stream in (0..self.map_stream().0).map(StreamIndex) {
-            dropped.extend(self.drop_filling(stream));
-            while let Some(buffer_unit) = self.ready[stream.index()].pop_front() {
-                dropped.extend_from_slice(&self.buffer_unit(buffer_unit).slots);
-                self.release(buffer_unit);
-            }
-        }
-        dropped
+        (0..self.map_stream().0).flat_map(|stream| self.drop_waiting_of(StreamIndex(stream))).collect()
     }
 
     /// A buffer unit is not needed any more.
