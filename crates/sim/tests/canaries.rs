@@ -184,12 +184,18 @@ canaries! {
     ox_transaction_by_part_is_found: "transaction-by-part", Tiny;
     ox_truncated_too_early_is_found: "truncated-too-early", Tiny;
     ox_window_forgotten_is_found: "window-forgotten", Tiny;
+
 }
 
 canaries! {
     TESTED_OF_OX_GIVING_WAY: "ox-block", "canary", NONE, SEEDS_OF_HARM;
     ox_gives_way_in_part_is_found: "gives-way-in-part", Any;
     ox_loss_unnoticed_is_found: "loss-unnoticed", Any;
+}
+
+canaries! {
+    TESTED_OF_OX_PAIRS: "ox-block", "canary", NONE, SEEDS_OF_CHECKPOINTS;
+    ox_copies_at_risk_is_found: "copies-at-risk", Tiny;
 }
 
 /// Hardly any of the map is in memory.
@@ -328,7 +334,13 @@ fn every_canary_is_looked_for() {
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    let of_ox = [TESTED_OF_OX, TESTED_OF_OX_GIVING_WAY, TESTED_OF_OX_PAGES, TESTED_OF_VOLATILE_OX];
+    let of_ox = [
+        TESTED_OF_OX,
+        TESTED_OF_OX_GIVING_WAY,
+        TESTED_OF_OX_PAIRS,
+        TESTED_OF_OX_PAGES,
+        TESTED_OF_VOLATILE_OX,
+    ];
     assert_eq!(ox, all(&of_ox.concat()));
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(tables, all(&[TESTED_OF_LIGHTLSM, TESTED_OF_TABLES_ON_BLOCKS].concat()));
@@ -336,8 +348,8 @@ fn every_canary_is_looked_for() {
     // What a page store changes is durable before it changes: there is nothing to be reset too early. And it has no transaction
     // over several requests. Its worlds lose no sectors in months without power, so no page of its log.
     let not_of_pages = ["gives-way-in-part", "loss-unnoticed", "reset-before-durable", "transaction-by-part"];
-    // Its map is in memory.
-    let not_of_pages = [&not_of_pages[..], TESTED_OF_OX_PAGES].concat();
+    // Its map is in memory, and its contract knows of no content that is lost.
+    let not_of_pages = [&not_of_pages[..], TESTED_OF_OX_PAGES, TESTED_OF_OX_PAIRS].concat();
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &not_of_pages].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.

@@ -52,6 +52,15 @@ pub struct LogConfig {
     pub pages_max: u32,
 }
 
+/// One of the copies of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogCopy {
+    /// The page.
+    pub lsn: Lsn,
+    /// Which of its copies, from 0.
+    pub copy: u32,
+}
+
 /// The log of one mount, while it is written.
 #[derive(Clone, Debug)]
 pub struct Log<E = LogEntry> {
@@ -151,27 +160,40 @@ impl<E: Record> Log<E> {
     /// [`PAGES_AHEAD_MAX`] behind it, or with nothing in flight what was gathered meanwhile.
     #[must_use]
     pub fn has_page(&self) -> bool {
-        let next = self.full.front().map_or(self.filling_lsn, |page| page.0);
+        let next = self.next_fresh();
         let is_near = next.0 < self.durable.0 + u64::from(PAGES_AHEAD_MAX);
         let has_place = is_near && self.in_flight.len() < usize_of(self.config.depth);
         self.again.is_some()
             || has_place && (!self.full.is_empty() || self.in_flight.is_empty() && !self.filling.is_empty())
     }
 
+    fn next_fresh(&self) -> Lsn {
+        self.full.front().map_or(self.filling_lsn, |page| page.0)
+    }
+
+    /// What [`Log::take_page`] would give.
+    #[must_use]
+    pub fn next_to_take(&self) -> LogCopy {
+        match &self.again {
+            Some((page, left)) => LogCopy { lsn: page.lsn, copy: self.config.copies - left },
+            None => LogCopy { lsn: self.next_fresh(), copy: 0 },
+        }
+    }
+
     /// Gives the next page to be written, encoded into `out`.
     ///
     /// # Panics
     /// If `out` is not a page.
-    pub fn take_page(&mut self, out: &mut [u8]) -> Option<Lsn> {
+    pub fn take_page(&mut self, out: &mut [u8]) -> Option<LogCopy> {
         assert_eq!(out.len(), usize_of(self.config.page_bytes), "a log page of another size");
         if !self.has_page() {
             return None;
         }
+        let taken = self.next_to_take();
         if let Some((page, copies)) = self.again.take() {
             page::encode(&page, out);
-            let lsn = page.lsn;
             self.again = (copies > 1).then_some((page, copies - 1));
-            return Some(lsn);
+            return Some(taken);
         }
         if self.full.is_empty() {
             self.close();
@@ -184,7 +206,8 @@ impl<E: Record> Log<E> {
         let before = self.in_flight.insert(lsn, copies);
         assert!(before.is_none() && lsn >= self.durable, "page {} is written twice", lsn.0);
         assert!(lsn.0 - self.durable.0 < u64::from(PAGES_AHEAD_MAX), "page {} is too far ahead", lsn.0);
-        Some(lsn)
+        assert_eq!(lsn, taken.lsn, "another page was taken than was announced");
+        Some(taken)
     }
 
     /// A copy of a page is on media, wherever that is.

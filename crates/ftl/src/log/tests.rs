@@ -51,7 +51,7 @@ impl Media {
     fn step(&mut self, log: &mut Log, prng: &mut Prng) {
         let mut out = vec![0; PAGE_BYTES];
         if prng.below(2) == 0
-            && let Some(lsn) = log.take_page(&mut out)
+            && let Some(LogCopy { lsn, .. }) = log.take_page(&mut out)
         {
             self.flying.push((lsn, out));
         } else if !self.flying.is_empty() {
@@ -193,12 +193,12 @@ fn a_lone_commit_goes_out_at_once_and_others_gather_behind_it() {
     assert!(!log.has_page() && !log.is_pending());
     let discard = [LogEntry::Discard { lba: 5, count: 2 }];
     let (_, first) = log.append(TransactionId(1), &discard);
-    assert_eq!(log.take_page(&mut out), Some(first));
+    assert_eq!(log.take_page(&mut out), Some(LogCopy { lsn: first, copy: 0 }));
     let (_, second) = log.append(TransactionId(2), &discard);
     assert_eq!(log.append(TransactionId(3), &discard).1, second, "one page for both");
     assert_eq!(log.take_page(&mut out), None, "a page is in flight");
     log.on_written(first);
-    assert_eq!((log.durable(), log.take_page(&mut out)), (second, Some(second)));
+    assert_eq!((log.durable(), log.take_page(&mut out)), (second, Some(LogCopy { lsn: second, copy: 0 })));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_page_that_lands_early_is_not_durable_before_those_it_follows() {
         log.append(TransactionId(id), &entries(&mut prng));
     }
     let mut out = vec![0; PAGE_BYTES];
-    let pages: Vec<Lsn> = std::iter::from_fn(|| log.take_page(&mut out)).collect();
+    let pages: Vec<Lsn> = std::iter::from_fn(|| log.take_page(&mut out)).map(|page| page.lsn).collect();
     assert_eq!(pages, [Lsn(1), Lsn(2), Lsn(3)], "as many as the depth");
     log.on_written(Lsn(3));
     log.on_written(Lsn(2));
@@ -223,7 +223,8 @@ fn of_a_page_written_twice_either_is_enough_and_both_make_it_durable() {
     let mut log = Log::new(LogConfig { copies: 2, ..log(1, Lsn(1)).config });
     let (mut one, mut other) = (vec![0; PAGE_BYTES], vec![0; PAGE_BYTES]);
     log.append(TransactionId(1), &[LogEntry::Discard { lba: 3, count: 1 }]);
-    assert_eq!((log.take_page(&mut one), log.take_page(&mut other)), (Some(Lsn(1)), Some(Lsn(1))));
+    let copy = |copy| Some(LogCopy { lsn: Lsn(1), copy });
+    assert_eq!((log.take_page(&mut one), log.take_page(&mut other)), (copy(0), copy(1)));
     assert!(one == other && !log.has_page());
     log.on_written(Lsn(1));
     assert_eq!(log.durable(), Lsn(1), "a copy is on its way");
@@ -246,7 +247,7 @@ fn a_full_log_says_so_until_it_is_truncated() {
     let many = vec![LogEntry::Discard { lba: 1, count: 1 }; 4 * per_page - 1];
     log.append(TransactionId(1), &many);
     assert!(!log.has_room(1));
-    while let Some(lsn) = log.take_page(&mut out) {
+    while let Some(LogCopy { lsn, .. }) = log.take_page(&mut out) {
         log.on_written(lsn);
     }
     log.truncate(Lsn(3));

@@ -3,6 +3,7 @@
 //! `ws_opt` is at most 64 sectors, because no vector command could write a larger unit (OCSSD 2.0 section 3.4), so drives
 //! that would need 72 are drawn with 48 or 64. Deliberately not here: the target.
 
+use super::target::has_two_logs;
 use super::{Draw, Size};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, PlaneReads, Scheduler, Suspension};
@@ -60,6 +61,14 @@ fn tiny(draw: &mut Draw) -> Geometry {
     let chunk = unit * draw.one_of(&[6, 8]);
     let mw_cunits = unit * draw.between(0, 2);
     Geometry { mw_cunits, ..Geometry::example(1, units, 40 / units, chunk, unit) }
+}
+
+/// On one unit the two copies of a log have chunks of their own: so many more leave about as much room for data in a tiny drive as
+/// one copy beside the other would.
+pub(super) fn enlarge_one_unit(geometry: &mut Geometry, size: Size, target: &str) {
+    if size == Size::Tiny && has_two_logs(target) && geometry.pu_count() == 1 {
+        geometry.chunks_per_pu += 4;
+    }
 }
 
 fn any(draw: &mut Draw) -> Geometry {

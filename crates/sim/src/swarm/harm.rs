@@ -5,6 +5,7 @@
 //! nobody needed what was there; what shares cells with a torn unit, or lies on a dead one, is lost, and no more than that.
 
 use super::Draw;
+use super::target::has_two_logs;
 use crate::plan::{Step, WorldPlan};
 use crate::watched::BILLION;
 use ocssd_flash::Shelf;
@@ -13,6 +14,9 @@ use ocssd_flash::Shelf;
 const PERCENT: u64 = 20;
 /// Tiny worlds of a hundred in which resets stay half done: the one kind that loses nothing.
 const PERCENT_TINY: u64 = 10;
+
+/// Tiny worlds of a hundred, of targets with two logs, in which torn units take the one before them along.
+const PERCENT_PAIRS: u64 = 30;
 
 /// Worlds of a hundred, of those that may lose content, in which writes go astray.
 const PERCENT_STRAY: u64 = 12;
@@ -24,6 +28,13 @@ const PERCENT_SHELF: u64 = 10;
 pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut WorldPlan) {
     if draw.percent(PERCENT_TINY) {
         half_resets(draw, plan);
+    }
+}
+
+/// Makes a tiny plan one in which copies of the log can be lost together.
+pub(super) fn draw_pairs(draw: &mut Draw, plan: &mut WorldPlan, target: &str) {
+    if has_two_logs(target) && draw.percent(PERCENT_PAIRS) {
+        lost_pairs(draw, plan);
     }
 }
 

@@ -147,6 +147,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     let is_on_disk = !is_special && disk::fits(target) && Draw::new(&prng, DISK).percent(disk::PERCENT);
     let size = if is_special || is_on_disk { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
+    drive::enlarge_one_unit(&mut config.geometry, size, target);
     if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
@@ -228,6 +229,7 @@ fn draw_harm(prng: &Prng, asked: &Asked<'_>, size: Size, plan: &mut WorldPlan) {
         harm::draw_shelf(&mut Draw::new(prng, "shelf"), plan);
     } else {
         harm::draw_tiny(&mut Draw::new(prng, "harm"), plan);
+        harm::draw_pairs(&mut Draw::new(prng, "pairs"), plan, asked.target);
     }
 }
 

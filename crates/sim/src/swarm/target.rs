@@ -73,6 +73,11 @@ const CHANGEABLE: &[&str] = &[
     "destage_percent",
 ];
 
+/// True of a target that writes each page of its log to two chunks.
+pub(super) fn has_two_logs(name: &str) -> bool {
+    matches!(name, "ox-block" | "eleos" | "lightlsm" | "zns")
+}
+
 /// Now and then later mounts have other options, drawn as those of another seed.
 pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut WorldPlan) {
     if !matches!(asked.target, "pblk" | "block_ssd") || plan.beside.is_some() || !draw.percent(30) {

@@ -8,6 +8,7 @@
 //! reading them back (`recovery`).
 
 mod info;
+mod log_places;
 mod page_io;
 mod pages;
 mod points;
@@ -19,4 +20,4 @@ pub use page_io::PageIo;
 pub use pages::{
     Journal, JournalSizes, Kept, Logged, NewJournal, Oldest, PageChunks, PageKind, PageWrite, outcome,
 };
-pub use points::{PagePoints, checkpoint_chunks_of, chunks_of, narrow};
+pub use points::{PagePoints, checkpoint_chunks_of, chunks_of, log_width, narrow, reach_of_loss};

@@ -47,6 +47,11 @@ impl<I: Copy> PageIo<I> {
         !self.again.is_empty()
     }
 
+    /// The page that waits first.
+    pub fn next_again(&self) -> Option<I> {
+        self.again.front().map(|&(id, _)| id)
+    }
+
     /// A buffer for a new page.
     pub fn spare(&self) -> Option<BufId> {
         self.spare.last().copied()

@@ -7,7 +7,7 @@ use super::points::PagePoints;
 use crate::recovery::found::LogEnd;
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
-use ocssd_ftl::log::{Generation, Log, LogConfig, LogEntry, Lsn, Record, TransactionId};
+use ocssd_ftl::log::{Generation, Log, LogConfig, LogCopy, LogEntry, Lsn, Record, TransactionId};
 use ocssd_ftl::{
     Append, AppendEvent, ChunkIndex, InstanceId, Kind, ProgramOutcome, SectorTag, Sequence, TAG_BYTES,
     UnitIndex,
@@ -112,6 +112,8 @@ pub struct JournalSizes {
     pub chunk: u32,
     /// Sectors that must follow before one can be read.
     pub mw_cunits: u32,
+    /// Sectors that a program cut short may take along before it ([`reach_of_loss`](super::reach_of_loss)).
+    pub reach: u32,
     /// Writes in flight to a chunk.
     pub depth: u32,
     /// Sectors of a page of the log.
@@ -159,7 +161,7 @@ pub struct Journal<E = LogEntry> {
     /// The generation of this mount.
     pub generation: u64,
     pub log: Log<E>,
-    log_io: PageIo<Lsn>,
+    log_io: PageIo<LogCopy>,
     points: PagePoints,
     checkpoint_io: PageIo<PageIndex>,
     /// The newest checkpoint that is whole, and the one before.
@@ -260,11 +262,11 @@ impl<E: Record> Journal<E> {
         self.writer.is_some()
     }
 
-    /// The next page: one that the media failed, or a fresh one if `fresh` may give it.
+    /// The next page: one that the media failed, or a fresh one if `fresh` may give it. `place` is told which failed.
     fn next_page<I: Copy>(
         kind: PageKind,
-        (io, points): (&mut PageIo<I>, &mut PagePoints),
-        chunks: &mut impl PageChunks,
+        io: &mut PageIo<I>,
+        place: impl FnOnce(Option<I>, u32) -> Option<Append>,
         fresh: impl FnOnce(BufId, u32) -> Option<I>,
     ) -> Option<PageWrite> {
         let (is_again, sectors) = (io.has_again(), io.sectors());
@@ -272,7 +274,7 @@ impl<E: Record> Journal<E> {
         if !is_again && spare.is_none() {
             return None;
         }
-        let at = points.next(kind, sectors, chunks)?;
+        let at = place(io.next_again(), sectors)?;
         let fresh = if is_again { None } else { fresh(spare.expect("it was looked at"), sectors) };
         assert!(is_again || fresh.is_some(), "a place for no page was taken at {at:?}");
         let (key, buffer) = io.issue(fresh, at);
@@ -291,10 +293,13 @@ impl<E: Record> Journal<E> {
         if !is_due && !log_io.has_again() {
             return None;
         }
-        Self::next_page(PageKind::Log, (log_io, points), chunks, |buffer, sectors| {
-            let lsn = log.take_page(buffers.whole_mut(buffer, 0, sectors))?;
-            tag_page(Kind::Log, (lsn.0, *generation), buffer, sectors, buffers);
-            Some(lsn)
+        let next = log.next_to_take();
+        let place =
+            |again: Option<LogCopy>, sectors| points.next_of_log(again.unwrap_or(next), sectors, chunks);
+        Self::next_page(PageKind::Log, log_io, place, |buffer, sectors| {
+            let page = log.take_page(buffers.whole_mut(buffer, 0, sectors))?;
+            tag_page(Kind::Log, (page.lsn.0, *generation), buffer, sectors, buffers);
+            Some(page)
         })
     }
 
@@ -309,7 +314,8 @@ impl<E: Record> Journal<E> {
         if !is_due && !checkpoint_io.has_again() {
             return None;
         }
-        Self::next_page(PageKind::Checkpoint, (checkpoint_io, points), chunks, |buffer, sectors| {
+        let place = |_, sectors| points.next_of_checkpoint(sectors, chunks);
+        Self::next_page(PageKind::Checkpoint, checkpoint_io, place, |buffer, sectors| {
             let writer = writer.as_mut()?;
             let index = writer.take_page(buffers.whole_mut(buffer, 0, sectors))?;
             tag_page(Kind::Map, (u64::from(index.0), writer.serial().0), buffer, sectors, buffers);
@@ -319,7 +325,7 @@ impl<E: Record> Journal<E> {
 
     /// A write of a page of the log ended.
     pub fn log_page_done(&mut self, key: SlabKey, status: Status, chunks: &mut impl PageChunks) {
-        let (lsn, at) = self.log_io.ended(key, status.is_success());
+        let (LogCopy { lsn, .. }, at) = self.log_io.ended(key, status.is_success());
         if status.is_success() {
             chunks.has_page(at.chunk, lsn.0);
             if !self.is_stopped {

@@ -8,7 +8,7 @@ use crate::recovery::found::LogEnd;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, SectionName, Serial};
 use ocssd_ftl::log::{Generation, LogEntry, LogPage, Lsn, Replay, TransactionId};
-use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, UnitIndex};
+use ocssd_ftl::{Append, ChunkIndex, InstanceGeometry, InstanceId, UnitIndex};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat, PuId, Status};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,6 +22,7 @@ const CHUNK: u32 = 8;
 const SIZES: JournalSizes = JournalSizes {
     chunk: CHUNK,
     mw_cunits: 4,
+    reach: 4,
     depth: 2,
     page: 1,
     unit: 2,
@@ -33,26 +34,38 @@ const SIZES: JournalSizes = JournalSizes {
     log_pages_max: 40,
 };
 
+/// The same with two copies of the log, on two chunks for each.
+const COPIED: JournalSizes = JournalSizes { log_width: 4, copies: 2, mw_cunits: 0, reach: 2, ..SIZES };
+
 /// What a chunk is.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     kind: Option<PageKind>,
     is_closed: bool,
     newest: u64,
+    /// Where the next page goes.
+    pointer: u32,
     /// Pages by sector.
     pages: BTreeMap<u32, Vec<u8>>,
 }
 
 /// The drive, and the accounts of the journal's owner.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Model {
+    units: u32,
     chunks: Vec<Chunk>,
+}
+
+impl Model {
+    fn new(units: u32) -> Self {
+        Self { units, chunks: vec![Chunk::default(); usize_of(units * CHUNKS)] }
+    }
 }
 
 impl PageChunks for Model {
     fn open_for(&mut self, units: &[UnitIndex], kind: PageKind) -> Option<ChunkIndex> {
         let is_free = |&chunk: &usize| {
-            let unit = UnitIndex(u32::try_from(chunk).expect("few") % UNITS);
+            let unit = UnitIndex(u32::try_from(chunk).expect("few") % self.units);
             self.chunks[chunk].kind.is_none() && units.contains(&unit)
         };
         let chunk = (0..self.chunks.len()).find(is_free)?;
@@ -117,6 +130,7 @@ fn recover(model: &Model) -> (Option<LogEnd>, (Generation, Serial)) {
 
 /// A journal on the drive, from mount to cut.
 struct World {
+    sizes: JournalSizes,
     journal: Journal,
     model: Model,
     buffers: Buffers,
@@ -127,19 +141,26 @@ struct World {
 }
 
 impl World {
-    fn mount(model: Model) -> Self {
-        let geometry = Geometry { sector_bytes: 512, ..Geometry::example(1, UNITS, CHUNKS, CHUNK, 2) };
-        let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
+    fn mount(model: Model, units: u32, sizes: JournalSizes) -> Self {
+        let geometry = Geometry { sector_bytes: 512, ..Geometry::example(1, units, CHUNKS, CHUNK, 2) };
+        let units: Vec<PuId> = (0..units).map(PuId).collect();
         let shape = InstanceGeometry::new(&geometry, &units);
         let mut buffers = Buffers::new(PayloadFormat::new(Payload::Bytes, &geometry));
         let (found, newest) = recover(&model);
         let new = NewJournal { named: InstanceId::new(7), found, newest };
-        let journal = Journal::new(&SIZES, PagePoints::new(&shape, &SIZES), &new, &mut buffers);
+        let mut journal = Journal::new(&sizes, PagePoints::new(&shape, &sizes), &new, &mut buffers);
         let mut model = model;
-        // Chunks that were open are not gone on with.
-        model.chunks.iter_mut().for_each(|chunk| chunk.is_closed = chunk.kind.is_some());
+        for (index, chunk) in (0..).map(ChunkIndex).zip(&mut model.chunks) {
+            let Some(kind) = chunk.kind else { continue };
+            let unit = UnitIndex(index.0 % model.units);
+            let goes_on = sizes.copies > 1
+                && !chunk.is_closed
+                && chunk.pointer < CHUNK
+                && journal.adopt(kind, index, unit, chunk.pointer);
+            chunk.is_closed |= !goes_on;
+        }
         let durable = journal.last_transaction();
-        Self { journal, model, buffers, flying: Vec::new(), waiting: VecDeque::new(), durable }
+        Self { sizes, journal, model, buffers, flying: Vec::new(), waiting: VecDeque::new(), durable }
     }
 
     fn begin_checkpoint(&mut self) {
@@ -147,17 +168,41 @@ impl World {
         let numbers = [start.0, self.journal.generation, self.journal.last_transaction().0];
         let info: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let sections = [(INFO, info.as_slice()), (FILL, &[3; 2500][..])];
-        self.journal.begin_checkpoint(start, SIZES.unit * SIZES.sector_bytes, &sections);
+        let page_bytes = self.sizes.unit * self.sizes.sector_bytes;
+        self.journal.begin_checkpoint(start, page_bytes, &sections);
     }
 
     /// Pages go out.
     fn pump(&mut self, is_awaited: bool) {
         while let Some(write) = self.journal.next_log_page(is_awaited, &mut self.model, &mut self.buffers) {
-            self.flying.push(write);
+            self.sent(write);
         }
         while let Some(write) = self.journal.next_checkpoint_page(&mut self.model, &mut self.buffers) {
-            self.flying.push(write);
+            self.sent(write);
         }
+    }
+
+    fn sent(&mut self, write: PageWrite) {
+        let chunk = &mut self.model.chunks[write.at.chunk.index()];
+        assert_eq!(chunk.pointer, write.at.sector, "a chunk is written out of order");
+        chunk.pointer += write.sectors;
+        self.flying.push(write);
+    }
+
+    /// The power goes under programs, at most one on a unit: each that is torn takes the unit before it in its chunk along.
+    fn cut(mut self) -> Model {
+        let mut torn: BTreeMap<u32, Append> = BTreeMap::new();
+        for &PageWrite { at, .. } in &self.flying {
+            let first = torn.entry(at.chunk.0 % self.model.units).or_insert(at);
+            if first.chunk == at.chunk {
+                *first = (*first).min(at);
+            }
+        }
+        for at in torn.into_values() {
+            let reach = at.sector.saturating_sub(self.sizes.unit)..at.sector;
+            self.model.chunks[at.chunk.index()].pages.retain(|sector, _| !reach.contains(sector));
+        }
+        self.model
     }
 
     /// A page that is out lands, or fails.
@@ -227,24 +272,34 @@ impl World {
 }
 
 fn check_seed(seed: u64, fails_percent: u64) {
+    check_cuts(seed, fails_percent, (UNITS, SIZES), |world| world.model);
+}
+
+fn check_cuts(
+    seed: u64,
+    fails_percent: u64,
+    (units, sizes): (u32, JournalSizes),
+    cut: impl Fn(World) -> Model,
+) {
     let mut prng = Prng::new(seed);
-    let mut model = Model { chunks: vec![Chunk::default(); usize_of(UNITS * CHUNKS)] };
+    let mut model = Model::new(units);
     for mount in 0..4 {
-        let mut world = World::mount(model);
+        let mut world = World::mount(model, units, sizes);
         world.begin(&mut prng);
         for _ in 0..prng.below(600) {
             world.step(&mut prng, fails_percent);
         }
         // The power goes.
-        let (found, _) = recover(&world.model);
+        let (durable, last) = (world.durable, world.journal.last_transaction());
+        model = cut(world);
+        let (found, _) = recover(&model);
         let end = found.unwrap_or_else(|| panic!("seed {seed}, mount {mount}: no checkpoint"));
         assert!(
-            end.applied >= world.durable && end.applied <= world.journal.last_transaction(),
-            "seed {seed}, mount {mount}: {} was durable, and recovery ends with {}",
-            world.durable.0,
+            end.applied >= durable && end.applied <= last,
+            "seed {seed}, mount {mount}, {units} units: {} was durable, and recovery ends with {}",
+            durable.0,
             end.applied.0
         );
-        model = world.model;
     }
 }
 
@@ -259,9 +314,17 @@ fn pages_that_fail_go_out_again_elsewhere() {
 }
 
 #[test]
+fn a_cut_that_takes_what_lies_before_torn_pages_takes_no_page_of_the_log() {
+    for units in 1..5 {
+        let sizes = JournalSizes { log_width: log_width(units, 4, 2), ..COPIED };
+        (0..100).for_each(|seed| check_cuts(seed, 0, (units, sizes), World::cut));
+    }
+}
+
+#[test]
 fn a_journal_that_is_stopped_makes_nothing_durable_and_gives_its_checkpoint_up() {
     let mut prng = Prng::new(5);
-    let mut world = World::mount(Model { chunks: vec![Chunk::default(); usize_of(UNITS * CHUNKS)] });
+    let mut world = World::mount(Model::new(UNITS), UNITS, SIZES);
     world.begin(&mut prng);
     let logged = world.journal.append(&[LogEntry::Discard { lba: 1, count: 2 }]);
     world.begin_checkpoint();

@@ -7,7 +7,7 @@
 
 use super::change::{CHANGE_BYTES, records_of};
 use super::options::Options;
-use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
+use crate::journal::{checkpoint_chunks_of, chunks_of, log_width, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::log::ENTRY_BYTES;
@@ -143,7 +143,7 @@ impl Sizes {
         let asked =
             options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX));
         let interval_pages = (asked / page_bytes).max(INTERVAL_PAGES_MIN);
-        let log_width = units.min(LOG_WIDTH_MAX);
+        let log_width = log_width(units, LOG_WIDTH_MAX, options.log_copies);
         let edits_max = if interval_pages * page_bytes < 1 << 20 { EDITS_MAX_SMALL } else { EDITS_MAX };
         let row = CHANGE_BYTES + usize_of(ATTRIBUTES_BYTES_MAX);
         let edit = usize_of(edits_max) * row;

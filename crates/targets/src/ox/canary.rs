@@ -30,6 +30,8 @@ pub enum Canary {
     LossUnnoticed,
     /// What the last write units hold is not made readable at mount: the newest log pages are not found.
     WindowForgotten,
+    /// Both copies of a page of the log are written behind at once: a power cut takes both where cells are shared.
+    CopiesAtRisk,
     /// A checkpoint has pages of the map that changed in memory, and not those that are on their way to media.
     PageLeftOut,
     /// A page of the map that the media lost reads as if its blocks had never been written.
@@ -53,6 +55,7 @@ impl Canary {
         (Self::GivesWayInPart, "gives-way-in-part"),
         (Self::LossUnnoticed, "loss-unnoticed"),
         (Self::WindowForgotten, "window-forgotten"),
+        (Self::CopiesAtRisk, "copies-at-risk"),
         (Self::PageLeftOut, "page-left-out"),
         (Self::LostPageAsZeroes, "lost-page-as-zeroes"),
         (Self::PageFreedEarly, "page-freed-early"),

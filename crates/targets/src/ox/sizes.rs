@@ -4,9 +4,10 @@
 //! and one for garbage collection, the log up to its bound, three checkpoints, and a reserve for garbage collection.
 //! Deliberately not here: what any of it is used for at a moment.
 
+use super::canary::Canary;
 use super::options::Options;
 use super::store::Store;
-use crate::journal::{JournalSizes, checkpoint_chunks_of, chunks_of, narrow};
+use crate::journal::{JournalSizes, checkpoint_chunks_of, chunks_of, log_width, narrow, reach_of_loss};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{InstanceGeometry, TAG_BYTES};
@@ -16,8 +17,13 @@ use ocssd_lightnvm::Geometry;
 const CHECKPOINT_LOG_BYTES_MAX: u64 = 64 << 20;
 /// Pages of log between checkpoints at least (chosen: a checkpoint takes two pages or more itself).
 const INTERVAL_PAGES_MIN: u64 = 8;
-/// Chunks the log is striped over at most (chosen: four pages in flight keep up with a drive's commits in groups).
-const LOG_WIDTH_MAX: u32 = 4;
+/// Chunks the log is striped over at most (chosen: with eight for each of two copies, the next page finds two that are not
+/// written behind the same pages, also where MW_CUNITS says eight units).
+const LOG_WIDTH_MAX: u32 = 16;
+/// The same where there are few chunks (chosen: four pages in flight keep up with a drive's commits in groups).
+const LOG_WIDTH_OF_FEW: u32 = 4;
+/// Chunks of an instance for each chunk that the log is striped over beyond these (chosen: the log takes a few of a hundred).
+const CHUNKS_PER_LOG_CHUNK: u32 = 64;
 /// Sectors that wait in buffer units beyond what open chunks hold (chosen: a transaction of OX, 1 MiB of 4 KiB sectors).
 const BUFFERED_SECTORS: u32 = 256;
 /// Times the senses of an interval that a bound on recovery counts with (chosen): two intervals are read, of which the second is
@@ -133,10 +139,12 @@ impl Sizes {
     }
 
     /// What the journal needs to know of them.
-    pub const fn of_journal(&self, options: &Options, sector_bytes: u32) -> JournalSizes {
+    pub fn of_journal(&self, options: &Options, sector_bytes: u32) -> JournalSizes {
+        let is_at_risk = options.has_canary(Canary::CopiesAtRisk);
         JournalSizes {
             chunk: self.chunk,
             mw_cunits: self.mw_cunits,
+            reach: if is_at_risk { 0 } else { reach_of_loss(self.unit, self.mw_cunits) },
             depth: options.writes_per_unit,
             page: self.page,
             unit: self.unit,
@@ -163,7 +171,8 @@ impl Sizes {
         let units = shape.units();
         let page_bytes = u64::from(page) * u64::from(geometry.sector_bytes);
         let instance_bytes = shape.places() * u64::from(geometry.sector_bytes);
-        let log_width = units.min(LOG_WIDTH_MAX);
+        let most = (shape.chunks() / CHUNKS_PER_LOG_CHUNK).clamp(LOG_WIDTH_OF_FEW, LOG_WIDTH_MAX);
+        let log_width = log_width(units, most, options.log_copies);
         let asked =
             options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX))
                 / page_bytes;

@@ -104,7 +104,8 @@ impl Survey {
     }
 
     /// Pads those of these chunks that are open: up to the sector given with each, and to a border of write units. One that turns
-    /// out to be written less far than the drive reported first, or farther, is padded again, for its report is true since.
+    /// out to be written less far than the drive reported first, or farther, is padded again, for its report is true since. The
+    /// halves of the units take turns: what has copies on both (`journal`) is not lost with both if the power goes meanwhile.
     pub fn pad(
         &mut self,
         media: &mut Media<'_>,
@@ -112,10 +113,14 @@ impl Survey {
         wanted: &[(ChunkIndex, u32)],
     ) -> Result<(), MountError> {
         let Geometry { mw_cunits, .. } = *media.device.geometry();
-        let mut wanted = wanted.to_vec();
-        while !wanted.is_empty() {
-            let behind = self.pad_once(media, shape, &wanted)?;
-            wanted = behind.into_iter().map(|chunk| (chunk, self.get(chunk).written + mw_cunits)).collect();
+        let side = |&(chunk, _): &(ChunkIndex, u32)| shape.split_chunk(chunk).1.0 % 2;
+        let (even, odd): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(|wanted| side(wanted) == 0);
+        for mut wanted in [even, odd] {
+            while !wanted.is_empty() {
+                let behind = self.pad_once(media, shape, &wanted)?;
+                wanted =
+                    behind.into_iter().map(|chunk| (chunk, self.get(chunk).written + mw_cunits)).collect();
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! Deliberately not here: what any of it is used for at a moment.
 
 use super::options::{Options, Partial, Width};
-use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
+use crate::journal::{checkpoint_chunks_of, chunks_of, log_width, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{InstanceGeometry, TAG_BYTES};
@@ -204,7 +204,7 @@ impl Sizes {
         let asked =
             options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX));
         let interval_pages = (asked / page_bytes).max(INTERVAL_PAGES_MIN);
-        let log_width = units.min(LOG_WIDTH_MAX);
+        let log_width = log_width(units, LOG_WIDTH_MAX, options.log_copies);
         let per_page = page_bytes / u64::try_from(ocssd_ftl::log::ENTRY_BYTES).expect("small");
         // A zone that failed again and again is logged as a whole.
         let largest = 16 * u64::from(zone_chunks + width) + 64;

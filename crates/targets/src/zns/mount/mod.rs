@@ -25,7 +25,7 @@ use super::stats::ZnsStats;
 use super::tails::Tails;
 use crate::chunk_wear::ChunkWear;
 use crate::flight::{COMMANDS_MAX, Flight};
-use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints};
+use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints, reach_of_loss};
 use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
 use crate::recovery::found::{Known, Pages, check_units, find};
@@ -105,6 +105,7 @@ fn journal_sizes(sizes: &Sizes, options: &Options, sector_bytes: u32) -> Journal
     JournalSizes {
         chunk: sizes.chunk,
         mw_cunits: sizes.mw_cunits,
+        reach: reach_of_loss(sizes.unit, sizes.mw_cunits),
         depth: options.writes_per_unit,
         page: sizes.page,
         unit: sizes.unit,
