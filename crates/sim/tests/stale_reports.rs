@@ -38,6 +38,21 @@ fn check(target: &str) {
     }
 }
 
+/// A checkpoint covered sectors that a stale report told of, and the mount after it went on with the chunk where it really ended:
+/// what was written there then, no later mount read.
+#[test]
+fn pblk_does_not_go_on_with_a_chunk_of_which_a_checkpoint_knew_more() {
+    let kind = registry::find("pblk").expect("a kind");
+    for (size, seed, attempt) in [(Size::Tiny, 2535, 0), (Size::Any, 199, 2)] {
+        let ran =
+            run(&draw_asked(seed, attempt, &Asked::of(kind, size, &[])), kind, &|_| true, Keep::Nothing);
+        if let Ended::Failed(failure) = ran.ended {
+            panic!("{size:?}, seed {seed}, step {}: {}", failure.step, failure.cause);
+        }
+        assert!(ran.tally.of("faults.reports_stale") > 0, "{size:?}, seed {seed}: no report was stale");
+    }
+}
+
 #[test]
 fn pblk_mounts_by_reports_that_are_not_true() {
     check("pblk");

@@ -55,6 +55,18 @@ fn start(loaded: Option<&Loaded>, line: LineId, unit: UnitIndex, sequence: LineS
     pointers.get(unit.index()).copied()
 }
 
+/// True if the next mount reads what is written to a chunk from `pointer` on, even if no other checkpoint comes before it. It does
+/// not where the checkpoint knew more of the chunk than is there: a report that was believed told of sectors that a power cut had
+/// taken.
+pub fn is_read_from(
+    loaded: Option<&Loaded>,
+    (line, unit): (LineId, UnitIndex),
+    sequence: LineSequence,
+    pointer: u32,
+) -> bool {
+    start(loaded, line, unit, sequence).is_some_and(|from| from <= pointer)
+}
+
 /// Reads everything the checkpoint does not have.
 pub fn read(
     batches: &mut Batches<'_>,

@@ -8,7 +8,7 @@ use super::super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
 use super::super::state::Pblk;
 use super::bits::ValidRun;
 use super::load::Loaded;
-use super::replay::Window;
+use super::replay::{Window, is_read_from};
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
 use ocssd_base::usize_of;
 use ocssd_ftl::{
@@ -152,12 +152,14 @@ pub fn restore_line(
     // Where the checkpoint knows the line, its entries may name what was in it.
     let was_open =
         row.is_none_or(|row| row.state != RowState::Closed && is_being_written(pblk, survey, line, found));
+    let is_of_map = pblk.is_map_stream(found.stream);
     let order: Vec<(UnitIndex, u32)> = pblk
         .stripe
         .iter()
         .copied()
         .filter(|&unit| ours(unit) && goes_on(survey.chunk(line, unit), was_open))
         .map(|unit| (unit, survey.chunk(line, unit).written))
+        .filter(|&(unit, pointer)| is_of_map || is_read_from(loaded, (line, unit), found.sequence, pointer))
         .collect();
     let data_sectors: u64 = (0..pblk.shape.units())
         .map(|unit| survey.chunk(line, UnitIndex(unit)))
