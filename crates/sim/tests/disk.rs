@@ -43,3 +43,14 @@ fn pblk_keeps_what_was_flushed_on_a_disk_that_fails() {
 fn linux_pblk_keeps_what_was_flushed_on_a_disk_that_fails() {
     check("linux-pblk", 40);
 }
+
+/// The disk failed every look at a block after a power cut until a write to it was under way; then what had been there before was
+/// found, and the write was forgotten (20081: by the oracle, not by the target).
+#[test]
+fn what_is_written_while_an_older_version_is_found_counts() {
+    let kind = registry::find("pblk").expect("a kind");
+    let done = run_seed(kind, Size::Tiny, 20_081, &|_| true, Keep::Nothing).expect("the drive fits");
+    if let Ended::Failed(failure) = &done.ran.ended {
+        panic!("seed 20081: {}\nstep {}: {}", done.plan, failure.step, failure.cause);
+    }
+}

@@ -85,6 +85,9 @@ pub struct History {
     /// What was harmed when an older version was found in its place: a place that could not be read once may be read at a
     /// later mount, unless something is durable since.
     ghosts: Vec<Content>,
+    /// What was harmed and did not count any more: a mount that does not find what came after it may find this, and not be able to
+    /// read it.
+    ruined: Vec<Content>,
 }
 
 impl Default for History {
@@ -102,7 +105,7 @@ impl Default for History {
             is_untold: false,
             is_old: false,
         };
-        Self { changes: vec![zeroes], forgotten: false, ghosts: Vec::new() }
+        Self { changes: vec![zeroes], forgotten: false, ghosts: Vec::new(), ruined: Vec::new() }
     }
 }
 
@@ -228,11 +231,15 @@ impl History {
         self.forgotten
     }
 
-    /// The media harmed a place that held `content`, if that is one that counts.
+    /// The media harmed a place that held `content`.
     pub fn harmed(&mut self, content: Content) {
-        self.changes.iter_mut().filter(|change| change.content == content).for_each(|change| {
-            change.is_harmed = true;
-        });
+        let mut counts = false;
+        for change in self.changes.iter_mut().filter(|change| change.content == content) {
+            (change.is_harmed, counts) = (true, true);
+        }
+        if !counts && content > 0 && !self.ruined.contains(&content) {
+            self.ruined.push(content);
+        }
     }
 
     /// The media harmed what tells of `content`: at the next mount it may be gone.
@@ -242,9 +249,14 @@ impl History {
         });
     }
 
-    /// True if a read sent at `sent` may fail: what it may have to show was harmed.
+    /// True if a read sent at `sent` may fail: what it may have to show was harmed, or an older version that may be in the place of
+    /// one that nothing tells of.
     pub fn may_fail(&self, sent: Moment) -> bool {
-        self.changes.iter().any(|change| change.is_harmed && Self::is_readable(change, sent))
+        let has_ruined = |order: Content| self.ruined.iter().any(|&content| content < order);
+        self.changes
+            .iter()
+            .filter(|change| Self::is_readable(change, sent))
+            .any(|change| change.is_harmed || change.is_untold && has_ruined(change.order))
     }
 
     /// What a read sent at `sent` may show.
@@ -278,7 +290,7 @@ impl History {
     }
 
     /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not.
-    pub fn settle(&mut self, content: Content, now: Moment) -> Settled {
+    pub fn settle(&mut self, content: Content) -> Settled {
         let Some(found) = self.changes.iter().find(|change| change.content == content).copied() else {
             let is_excused = self.is_older(content) || self.ghosts.contains(&content);
             let settled = match (self.forgotten, is_excused) {
@@ -289,22 +301,22 @@ impl History {
             let lost = self.changes.iter().filter(|change| change.is_lost()).map(|change| change.content);
             let mut ghosts = std::mem::take(&mut self.ghosts);
             ghosts.extend(lost);
-            self.replace(content, now);
+            self.replace(content, |change| !change.is_old);
             self.ghosts = ghosts;
             return settled;
         };
         self.forgotten = false;
-        self.changes.clear();
-        self.changes.push(Change {
-            ended: Ended::Made(now),
-            sent: now,
-            durable: true,
-            overwritten: None,
-            buried: false,
-            is_old: false,
-            ..found
-        });
+        self.begin_with(found, |change| !change.is_old);
         Settled::Survived
+    }
+
+    /// `first` counts as what was there from the beginning. Of the others those stay that are `later`: they may be under way, and
+    /// their end is still to come.
+    fn begin_with(&mut self, first: Change, later: impl Fn(&Change) -> bool) {
+        let from = History::default().changes[0];
+        let Change { sent, ended, durable, overwritten, buried, is_old, .. } = from;
+        self.changes.retain(later);
+        self.changes.insert(0, Change { sent, ended, durable, overwritten, buried, is_old, ..first });
     }
 
     /// True if `content` was written before something that was lost, and that may have taken its place, durable or not. Writes
@@ -316,16 +328,17 @@ impl History {
     }
 
     /// What the block holds is not known: until it is written anything may be there.
-    pub fn unknown(&mut self, now: Moment) {
-        self.replace(Content::MAX, now);
+    pub fn unknown(&mut self) {
+        self.replace(Content::MAX, |change| change.ended == Ended::Not);
         self.changes[0].is_harmed = true;
     }
 
-    /// Only `content` is left: what was promised of the block could not be kept, and need not.
-    pub fn replace(&mut self, content: Content, now: Moment) {
-        *self = Self::default();
-        let change = &mut self.changes[0];
-        *change = Change { content, order: content, sent: now, ended: Ended::Made(now), ..*change };
+    /// Only `content` is left, and what is `later`: what was promised of the block could not be kept, and need not.
+    fn replace(&mut self, content: Content, later: impl Fn(&Change) -> bool) {
+        let from = Self::default();
+        let first = Change { content, order: content, ..from.changes[0] };
+        (self.forgotten, self.ghosts) = (from.forgotten, from.ghosts);
+        self.begin_with(first, later);
     }
 }
 
@@ -380,7 +393,7 @@ mod tests {
         assert!(history.may_fail(at(7)), "write 5 may be all there is, and was harmed");
         history.power_cut();
         assert!(history.may_fail(at(8)));
-        assert_eq!(history.settle(6, at(9)), Settled::Survived, "it was there all the time");
+        assert_eq!(history.settle(6), Settled::Survived, "it was there all the time");
         assert!(!history.may_fail(at(10)));
     }
 
@@ -408,10 +421,47 @@ mod tests {
         history.sent(8, at(8), false);
         history.power_cut();
         assert_eq!(history.readable(at(9)), [6, 7, 8]);
-        assert_eq!(history.clone().settle(5, at(10)), Settled::No);
-        assert_eq!(history.settle(7, at(10)), Settled::Survived);
+        assert_eq!(history.clone().settle(5), Settled::No);
+        assert_eq!(history.settle(7), Settled::Survived);
         history.power_cut();
         assert_eq!(history.readable(at(11)), [7], "what was found once stays");
+    }
+
+    #[test]
+    fn an_older_version_that_was_harmed_may_be_in_the_place_of_one_that_nothing_tells_of() {
+        let mut history = History::default();
+        for (content, sent) in [(5, 1), (6, 3)] {
+            history.sent(content, at(sent), false);
+            history.made(at(sent), at(sent + 1));
+            history.durable(at(sent));
+        }
+        history.prune(at(5));
+        history.power_cut();
+        history.harmed(5);
+        assert!(!history.may_fail(at(6)), "write 6 is there");
+        history.untold(6);
+        assert!(history.may_fail(at(6)));
+        history.power_cut();
+        assert!(!history.may_fail(at(7)), "this mount finds write 6");
+    }
+
+    #[test]
+    fn what_was_sent_since_a_power_cut_counts_when_something_older_is_found() {
+        for content in [0, 5, 9] {
+            let mut history = History::default();
+            history.sent(5, at(1), false);
+            history.harmed(5);
+            history.power_cut();
+            history.sent(6, at(2), false);
+            if content == 9 {
+                history.unknown();
+            } else {
+                assert_eq!(history.settle(content), Settled::Survived);
+            }
+            history.made(at(2), at(4));
+            assert_eq!(history.readable(at(5)), [6], "write {content} was found while write 6 was under way");
+            assert!(history.clone().read(at(5), 6) && !history.clone().read(at(5), content));
+        }
     }
 
     #[test]

@@ -120,11 +120,10 @@ impl Oracle {
     /// # Errors
     /// What the block may hold, if not that.
     pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<Settled, Broken> {
-        let now = self.now;
         let history = &mut self.blocks[place(block)];
         let is_first = self.unsettled[place(block)] && !history.is_of_now(sent, content);
         let settled = if is_first {
-            history.settle(content, now)
+            history.settle(content)
         } else if history.read(sent, content) {
             Settled::Survived
         } else {
@@ -181,7 +180,7 @@ impl Oracle {
 
     /// A block holds what nobody wrote, and need not hold anything else.
     pub fn unknown(&mut self, block: u64) {
-        self.blocks[place(block)].unknown(self.now);
+        self.blocks[place(block)].unknown();
         self.settled(block);
     }
 
