@@ -22,7 +22,7 @@ impl Flash {
         assert!(pu.0 < geometry.pu_count(), "unit {} of {} dies", pu.0, geometry.pu_count());
         let chunks = geometry.chunks_per_pu;
         // Reads that were answered in time have their content.
-        self.copy_fetched(buffers);
+        self.copy_deferred(buffers);
         let mut lost = 0;
         for chunk in (pu.0 * chunks..(pu.0 + 1) * chunks).map(ChunkId) {
             if self.chunks.get(chunk).state == ChunkState::Offline {

@@ -3,14 +3,14 @@
 //! Deliberately not here: what each command does (`exec`), how it travels (`flow`), how long it takes (`media`).
 
 use crate::addresses::AddressList;
+use crate::chunk_notifications::{ChunkNotifications, Notification};
 use crate::chunks::{ChunkRecord, Chunks};
 use crate::config::{Config, FaultConfig};
+use crate::deferred_copies::{DeferredCopies, Destination};
 use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk, WholeScratch};
 use crate::faults::{FailedOp, Faults, ScheduledFault, is_factory_bad};
-use crate::fetches::{Destination, Fetches};
 use crate::flow::Flow;
 use crate::media::{Done, Media, MediaCounters, PartId, PartKind, SlowCommand};
-use crate::notices::{Notice, Notices};
 use crate::store::{Failures, Memory, Store, StoreError, StoreErrorKind};
 use ocssd_base::{Nanos, Prng, Problems};
 use ocssd_lightnvm::{
@@ -75,10 +75,10 @@ pub struct Flash {
     pub(crate) media: Media,
     pub(crate) flow: Flow,
     pub(crate) faults: Faults,
-    pub(crate) fetches: Fetches,
+    pub(crate) deferred_copies: DeferredCopies,
     /// Most sectors of a read that can take the short way.
     pub(crate) plain_max: u32,
-    pub(crate) notices: Notices,
+    pub(crate) chunk_notifications: ChunkNotifications,
     pub(crate) saved: Vec<SavedChunk>,
     /// Units the last power cut took although they were on media.
     pub(crate) lost_pairs: Vec<(Ppa, u32)>,
@@ -173,8 +173,8 @@ impl Flash {
             flow: Flow::new(&config),
             plain_max: Self::plain_read_max(&config, &faults, &store),
             faults,
-            fetches: Fetches::new(),
-            notices: Notices::default(),
+            deferred_copies: DeferredCopies::new(),
+            chunk_notifications: ChunkNotifications::default(),
             lost_pairs: Vec::new(),
             saved: Vec::with_capacity(usize::try_from(config.queue_depth).expect("32 bits fit an index")),
             scratch: (
@@ -280,13 +280,13 @@ impl Flash {
     }
 
     /// Chunk notifications not read yet, oldest first.
-    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
-        self.notices.iter()
+    pub fn chunk_notifications(&self) -> impl Iterator<Item = &Notification> {
+        self.chunk_notifications.iter()
     }
 
     /// Forgets the notifications up to and including number `count`.
-    pub fn notices_read(&mut self, count: u64) {
-        self.notices.read_up_to(count);
+    pub fn chunk_notifications_read(&mut self, count: u64) {
+        self.chunk_notifications.read_up_to(count);
     }
 
     /// Makes a fault happen at a place of its own.
@@ -416,9 +416,9 @@ impl Flash {
             media: self.media.clone(),
             flow: self.flow.clone(),
             faults: self.faults.clone(),
-            fetches: self.fetches.clone(),
+            deferred_copies: self.deferred_copies.clone(),
             plain_max: self.plain_max,
-            notices: self.notices.clone(),
+            chunk_notifications: self.chunk_notifications.clone(),
             saved: self.saved.clone(),
             lost_pairs: self.lost_pairs.clone(),
             scratch: self.scratch.clone(),
@@ -434,7 +434,7 @@ impl Flash {
         self.chunks.check();
         self.media.check();
         self.flow.check(&self.media);
-        self.fetches.check();
+        self.deferred_copies.check();
         for saved in &self.saved {
             let entry = self.chunks.get(saved.chunk);
             assert!(entry.resetting, "old content is kept of a chunk that is not being reset");
@@ -448,13 +448,13 @@ impl Flash {
     fn take_typed(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         let (mut data, mut oob, mut list): (&mut [u8], &mut [u8], &[_]) = (&mut [], &mut [], &[]);
         let (mut whole, format): (&mut [u8], _) = (&mut [], self.format);
-        self.fetches.wanted = Self::wanted_bytes(&command, buffers);
+        self.deferred_copies.wanted = Self::wanted_bytes(&command, buffers);
         if let Some(id) = command.buffer {
             let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
             let parts = buffers.parts_mut(id);
             data = parts.data.get_mut(first * format.data_bytes..).unwrap_or_default();
             whole = parts.whole.get_mut(first * format.sector_bytes..).unwrap_or_default();
-            if command.oob && self.fetches.wanted.is_none() {
+            if command.oob && self.deferred_copies.wanted.is_none() {
                 oob = parts.oob.get_mut(first * format.oob_bytes..).unwrap_or_default();
             }
             list = parts.addresses;
@@ -491,9 +491,9 @@ impl Flash {
 
     /// Copies the content reads wait for.
     #[inline(never)]
-    pub(crate) fn copy_fetched(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn copy_deferred(&mut self, buffers: &mut Buffers) {
         if let Store::Memory(memory) = &self.store {
-            self.fetches.copy(memory, buffers);
+            self.deferred_copies.copy(memory, buffers);
         }
     }
 
@@ -554,8 +554,8 @@ impl Device for Flash {
     #[inline(always)]
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         let changes = !matches!(command.op, Op::Read | Op::Flush);
-        if self.fetches.is_full() || (changes && !self.fetches.is_empty()) {
-            self.copy_fetched(buffers);
+        if self.deferred_copies.is_full() || (changes && !self.deferred_copies.is_empty()) {
+            self.copy_deferred(buffers);
         }
         if command.op == Op::Read && self.take_plain_read(now, &command, buffers) {
             return Ok(());
@@ -590,9 +590,9 @@ impl Device for Flash {
     #[inline(always)]
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         self.advance(now);
-        let (fetch, completion) = self.flow.poll(now, &mut self.media)?;
-        if self.fetches.is_waiting(fetch) {
-            self.copy_fetched(buffers);
+        let (deferred_copy, completion) = self.flow.poll(now, &mut self.media)?;
+        if self.deferred_copies.is_waiting(deferred_copy) {
+            self.copy_deferred(buffers);
         }
         Some(completion)
     }

@@ -8,18 +8,18 @@
 //! Deliberately not here: FTLs (`targets`), files of settings (`drive`), any file but the image store's.
 
 mod addresses;
+mod chunk_notifications;
 mod chunks;
 pub mod config;
 pub mod controller;
 mod death;
+mod deferred_copies;
 mod drive;
 mod exec;
 mod faults;
-mod fetches;
 mod flow;
 mod media;
 mod misplaced;
-mod notices;
 mod power_cut;
 pub mod presets;
 mod rules;
@@ -27,12 +27,12 @@ mod shelf;
 pub mod store;
 
 pub use addresses::AddressList;
+pub use chunk_notifications::{Notification, NotificationKind};
 pub use chunks::ChunkRecord;
 pub use config::Config;
 pub use drive::{Flash, FlashCounters, OpenError};
 pub use exec::{Operation, OperationKind, ReadPolicy};
 pub use faults::{FailedOp, FaultKind, ScheduledFault};
 pub use media::{MediaCounters, SlowCommand, Wait, WaitFor};
-pub use notices::{Notice, NoticeKind};
 pub use power_cut::PowerCutReport;
 pub use shelf::Shelf;

@@ -56,7 +56,7 @@ impl Flash {
         }
         self.media.power_off();
         self.flow.power_off();
-        self.fetches.forget();
+        self.deferred_copies.forget();
         assert!(self.saved.is_empty(), "every reset in progress was settled");
         assert!(self.media.parts().next().is_none(), "something is in progress after a power cut");
         assert_eq!(self.flow.in_flight(), 0, "a command is in flight after a power cut");

@@ -9,7 +9,7 @@ use crate::contract::Contract;
 use crate::stale_reports::{StaleReports, Untrue};
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
-use ocssd_flash::{Flash, NoticeKind, PowerCutReport, Shelf};
+use ocssd_flash::{Flash, NotificationKind, PowerCutReport, Shelf};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op, Ppa,
     PuId, Rejected, Tag,
@@ -296,10 +296,16 @@ impl Watched {
 
     /// Notes the reads that failed since the last command.
     fn note_losses(&mut self) {
-        let Some(newest) = self.flash.notices().last().map(|notice| notice.count) else { return };
-        let lost = self.flash.notices().filter(|notice| notice.kind == NoticeKind::Unrecoverable);
-        let lost: Vec<Ppa> = lost.map(|notice| notice.at).collect();
-        self.flash.notices_read(newest);
+        let Some(newest) = self.flash.chunk_notifications().last().map(|notification| notification.count)
+        else {
+            return;
+        };
+        let lost = self
+            .flash
+            .chunk_notifications()
+            .filter(|notification| notification.kind == NotificationKind::Unrecoverable);
+        let lost: Vec<Ppa> = lost.map(|notification| notification.at).collect();
+        self.flash.chunk_notifications_read(newest);
         for at in lost {
             let bits = self.flash.unreadable(at.chunk).get(usize_of(at.sector / 64)).copied().unwrap_or(0);
             if bits >> (at.sector % 64) & 1 == 0 {

@@ -2,7 +2,7 @@
 //! read.
 //!
 //! Two kinds: chunk notifications (OCSSD 2.0, log page D0h) and health warnings the host asked for (feature 0Bh, log
-//! page 02h). Deliberately not here: the notifications themselves (`notices`) and the warnings (`health`).
+//! page 02h). Deliberately not here: the notifications themselves (`chunk_notifications`) and the warnings (`health`).
 
 use super::completion::{Refused, cqe};
 use super::front_end::Controller;
@@ -46,9 +46,9 @@ impl Events {
         }
     }
 
-    fn next(&mut self, has_notices: bool, warnings: u8) -> Option<AsyncEvent> {
+    fn next(&mut self, has_notifications: bool, warnings: u8) -> Option<AsyncEvent> {
         let fresh = warnings & !self.warnings_told;
-        if has_notices && !self.chunk_masked {
+        if has_notifications && !self.chunk_masked {
             self.chunk_masked = true;
             return Some(AsyncEvent::CHUNK_NOTIFICATION);
         }
@@ -68,10 +68,11 @@ impl Controller {
     /// Completes a held Asynchronous Event Request if there is news: on the admin queue.
     pub fn poll_event(&mut self) -> Option<[u8; 16]> {
         let &cid = self.events.held.front()?;
-        let has_notices = self.config().revision == Revision::V20 && self.flash.notices().next().is_some();
+        let has_notifications =
+            self.config().revision == Revision::V20 && self.flash.chunk_notifications().next().is_some();
         let asked = self.features.async_events.to_le_bytes()[0];
         let warnings = self.critical_warning() & asked;
-        let event = self.events.next(has_notices, warnings)?;
+        let event = self.events.next(has_notifications, warnings)?;
         self.events.held.pop_front();
         assert!(self.events.held.len() < REQUESTS_MAX, "more event requests were held than the limit");
         let completion = ocssd_nvme::Cqe { dw0: event.to_dword(), ..cqe(0, cid, StatusField::SUCCESS) };

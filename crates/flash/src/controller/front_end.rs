@@ -106,7 +106,7 @@ pub(super) struct Work<'a> {
 /// An NVMe controller in front of a drive.
 ///
 /// While a controller has a drive, commands come through the controller only: entries through [`Controller::submit`], those
-/// of targets on the same drive through its [`Device`]. [`Controller::flash_mut`] is for faults, notices and inspection.
+/// of targets on the same drive through its [`Device`]. [`Controller::flash_mut`] is for faults, notifications and inspection.
 pub struct Controller {
     pub(super) flash: Flash,
     pub(super) features: Features,

@@ -2,8 +2,8 @@
 
 use super::completion::{INVALID_FIELD, Refused, SHORT_BUFFER};
 use super::front_end::{Controller, NSID, NSID_ALL};
+use crate::chunk_notifications::{NOTIFICATIONS_MAX, Notification, NotificationKind};
 use crate::config::Revision;
-use crate::notices::{NOTICES_MAX, Notice, NoticeKind};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Status};
 use ocssd_nvme::Sqe;
@@ -73,7 +73,9 @@ impl Controller {
             LogPageId::ERROR_INFORMATION => Some(entries(super::health::ERRORS_MAX, 64)),
             LogPageId::SMART | LogPageId::FIRMWARE_SLOT => Some(512),
             LogPageId::CHUNK_INFORMATION if is_20 => Some(u64::from(self.geometry().chunk_count()) * 32),
-            LogPageId::CHUNK_NOTIFICATION if is_20 => Some(entries(NOTICES_MAX, ChunkNotification::BYTES)),
+            LogPageId::CHUNK_NOTIFICATION if is_20 => {
+                Some(entries(NOTIFICATIONS_MAX, ChunkNotification::BYTES))
+            }
             _ => None,
         }
     }
@@ -99,32 +101,37 @@ impl Controller {
     fn notification_page(&mut self, slice: Slice, retain: bool, out: &mut [u8]) {
         let end = slice.first + u64::try_from(slice.bytes).expect("a length fits 64 bits");
         let mut read = None;
-        for (at, notice) in (0..).step_by(ChunkNotification::BYTES).zip(self.flash.notices()) {
-            slice.copy_part(at, &self.wire_notification(notice).encode(), out);
+        for (at, notification) in
+            (0..).step_by(ChunkNotification::BYTES).zip(self.flash.chunk_notifications())
+        {
+            slice.copy_part(at, &self.wire_notification(notification).encode(), out);
             if at + 64 <= end {
-                read = Some(notice.count);
+                read = Some(notification.count);
             }
         }
-        assert!(self.flash.notices().count() <= NOTICES_MAX, "more notifications than the page has entries");
+        assert!(
+            self.flash.chunk_notifications().count() <= NOTIFICATIONS_MAX,
+            "more notifications than the page has entries"
+        );
         if let Some(count) = read.filter(|_| !retain) {
-            self.flash.notices_read(count);
+            self.flash.chunk_notifications_read(count);
         }
     }
 
-    fn wire_notification(&self, notice: &Notice) -> ChunkNotification {
-        let state = match notice.kind {
-            NoticeKind::LowErrorRate => NotificationState::ERROR_RATE_LOW,
-            NoticeKind::Unrecoverable => NotificationState::UNRECOVERABLE,
-            NoticeKind::WearOutside => NotificationState::WEAR_OUTSIDE_THRESHOLD,
+    fn wire_notification(&self, notification: &Notification) -> ChunkNotification {
+        let state = match notification.kind {
+            NotificationKind::LowErrorRate => NotificationState::ERROR_RATE_LOW,
+            NotificationKind::Unrecoverable => NotificationState::UNRECOVERABLE,
+            NotificationKind::WearOutside => NotificationState::WEAR_OUTSIDE_THRESHOLD,
         };
-        assert!(notice.count > 0, "notifications count from 1; 0 marks an entry that holds nothing");
-        let mask = match notice.sectors {
+        assert!(notification.count > 0, "notifications count from 1; 0 marks an entry that holds nothing");
+        let mask = match notification.sectors {
             Some(_) => NotificationMask::LOGICAL_BLOCKS,
             None => NotificationMask::CHUNK,
         };
-        let lba = self.geometry().lba_of(notice.at);
-        let block_count = notice.sectors.unwrap_or(1);
-        ChunkNotification { nc: notice.count, lba, nsid: NSID, state, mask, block_count }
+        let lba = self.geometry().lba_of(notification.at);
+        let block_count = notification.sectors.unwrap_or(1);
+        ChunkNotification { nc: notification.count, lba, nsid: NSID, state, mask, block_count }
     }
 }
 

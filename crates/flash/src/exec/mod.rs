@@ -12,9 +12,9 @@ pub(crate) use copy::WholeScratch;
 pub(crate) use reset::SavedChunk;
 
 use crate::addresses::AddressList;
+use crate::deferred_copies::Destination;
 use crate::drive::Flash;
 use crate::faults::FailedOp;
-use crate::fetches::Destination;
 use crate::flow::{InFlight, Kind};
 use crate::media::{CommandPart, PartId, PartKind, Phase, Span};
 use crate::rules::Refusal;
@@ -118,7 +118,10 @@ impl Flash {
     /// their buffers, which are not at hand here, may still have to be filled.
     pub fn execute(&mut self, now: Nanos, operation: Operation<'_>) -> Result<(), Rejected> {
         let changes = !matches!(operation.kind, OperationKind::Read(_) | OperationKind::Flush);
-        assert!(self.fetches.is_empty() || !changes, "content changes under a read that is in flight");
+        assert!(
+            self.deferred_copies.is_empty() || !changes,
+            "content changes under a read that is in flight"
+        );
         self.take(now, operation, None)
     }
 

@@ -6,9 +6,9 @@
 //! compare them. Deliberately not here: refusing anything.
 
 use crate::config::Config;
+use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination};
 use crate::drive::Flash;
 use crate::faults::Faults;
-use crate::fetches::{Destination, FETCH_BYTES_MAX, Fetch};
 use crate::flow::{InFlight, Kind};
 use crate::media::{CommandPart, PartKind, Phase, Span};
 use crate::store::Store;
@@ -32,7 +32,7 @@ impl Flash {
     pub(crate) fn take_plain_read(&mut self, now: Nanos, command: &Command, buffers: &Buffers) -> bool {
         self.advance(now);
         assert!(
-            command.op == Op::Read && !self.fetches.is_full(),
+            command.op == Op::Read && !self.deferred_copies.is_full(),
             "only reads are plain, and there is room for one"
         );
         if self.flow.is_full() {
@@ -41,16 +41,20 @@ impl Flash {
         let Some(Place { first, count, span, window, cycles }) = self.plain_place(command, buffers) else {
             return false;
         };
-        let fetch = match command.buffer {
+        let deferred_copy = match command.buffer {
             Some(buffer) => {
                 let to = Destination { buffer, first: command.buffer_first, oob: command.oob };
-                self.fetches.push(Fetch { first, count, to })
+                self.deferred_copies.push(DeferredCopy { first, count, to })
             }
             None => 0,
         };
         self.counters.sectors_read += u64::from(count);
-        let taken =
-            InFlight { sectors: count, remaining: 1, fetch, ..InFlight::new(command.tag, Kind::Read) };
+        let taken = InFlight {
+            sectors: count,
+            remaining: 1,
+            deferred_copy,
+            ..InFlight::new(command.tag, Kind::Read)
+        };
         let key = self.flow.insert(taken);
         if let Some(waits) = &mut self.media.waits {
             waits.on_taken(now, key, command.buffer, true);
@@ -119,6 +123,6 @@ impl Flash {
             return 0;
         }
         let format = PayloadFormat::new(config.payload, &config.geometry);
-        u32::try_from(FETCH_BYTES_MAX / format.data_bytes).unwrap_or(u32::MAX)
+        u32::try_from(DEFERRED_BYTES_MAX / format.data_bytes).unwrap_or(u32::MAX)
     }
 }

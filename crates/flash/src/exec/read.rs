@@ -2,11 +2,11 @@
 
 use super::{Operation, PartList, ReadPolicy};
 use crate::addresses::Run;
+use crate::chunk_notifications::NotificationKind;
+use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination};
 use crate::drive::Flash;
 use crate::faults::ReadOutcome;
-use crate::fetches::{Destination, FETCH_BYTES_MAX, Fetch};
 use crate::media::PartKind;
-use crate::notices::NoticeKind;
 use crate::rules;
 use crate::store::Store;
 use ocssd_base::Nanos;
@@ -106,12 +106,15 @@ impl Flash {
             return;
         }
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
-        let short = (1..=FETCH_BYTES_MAX).contains(&data.len()) && matches!(self.store, Store::Memory(_));
+        let short = (1..=DEFERRED_BYTES_MAX).contains(&data.len()) && matches!(self.store, Store::Memory(_));
         match parts.destination {
-            Some(to) if short && !suspect && operation.whole.is_empty() && !self.fetches.is_full() => {
+            Some(to)
+                if short && !suspect && operation.whole.is_empty() && !self.deferred_copies.is_full() =>
+            {
                 let to = Destination { first: to.first + run.entry, ..to };
-                let number = self.fetches.push(Fetch { first: run.first, count: run.count, to });
-                self.flow.command_mut(parts.command).fetch = number;
+                let number =
+                    self.deferred_copies.push(DeferredCopy { first: run.first, count: run.count, to });
+                self.flow.command_mut(parts.command).deferred_copy = number;
             }
             _ => {
                 let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
@@ -124,7 +127,9 @@ impl Flash {
                     self.poison(operation, run.entry, run.count);
                     self.read_failed(parts.command, run, error);
                 }
-                if let Some(wanted) = self.fetches.wanted.as_ref().filter(|_| parts.destination.is_some()) {
+                if let Some(wanted) =
+                    self.deferred_copies.wanted.as_ref().filter(|_| parts.destination.is_some())
+                {
                     poison_unwanted(operation.whole, wanted);
                 }
             }
@@ -142,7 +147,9 @@ impl Flash {
 
     /// Copies those of a run's bytes that are wanted. False if all are, or the store has whole sectors to give.
     fn copy_wanted(&self, operation: &mut Operation<'_>, run: Run) -> bool {
-        let (Store::Memory(memory), Some(wanted)) = (&self.store, &self.fetches.wanted) else { return false };
+        let (Store::Memory(memory), Some(wanted)) = (&self.store, &self.deferred_copies.wanted) else {
+            return false;
+        };
         if !operation.whole.is_empty() {
             return false;
         }
@@ -207,7 +214,7 @@ impl Flash {
                 ReadOutcome::Fine => continue,
                 ReadOutcome::HighEcc if !policy.limited_retry => {
                     again = true;
-                    self.notices.push(NoticeKind::LowErrorRate, at, Some(1));
+                    self.chunk_notifications.push(NotificationKind::LowErrorRate, at, Some(1));
                     if !policy.report_high_ecc {
                         continue;
                     }
@@ -223,7 +230,7 @@ impl Flash {
                 }
                 ReadOutcome::HighEcc | ReadOutcome::Unrecovered => {
                     self.poison(operation, run.entry + offset, 1);
-                    self.notices.push(NoticeKind::Unrecoverable, at, Some(1));
+                    self.chunk_notifications.push(NotificationKind::Unrecoverable, at, Some(1));
                     Status::UNRECOVERED_READ
                 }
             };

@@ -5,10 +5,10 @@
 
 use super::PartList;
 use crate::addresses::{AddressList, Run};
+use crate::chunk_notifications::NotificationKind;
 use crate::chunks::ChunkRecord;
 use crate::drive::Flash;
 use crate::media::PartKind;
-use crate::notices::NoticeKind;
 use crate::rules;
 use crate::store::SavedBlock;
 use ocssd_lightnvm::{ChunkId, Ppa, Status};
@@ -83,7 +83,7 @@ impl Flash {
     fn notice_wear(&mut self, chunk: ChunkId) {
         let (index, average) = (self.chunks.wear_index(chunk), self.chunks.wear_average());
         if index.abs_diff(average) > self.config.geometry.wear_index_threshold {
-            self.notices.push(NoticeKind::WearOutside, Ppa::new(chunk, 0), None);
+            self.chunk_notifications.push(NotificationKind::WearOutside, Ppa::new(chunk, 0), None);
         }
     }
 

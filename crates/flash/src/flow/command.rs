@@ -35,7 +35,7 @@ pub(crate) struct InFlight {
     /// Parts not given to their units yet, linked.
     pub(crate) waiting: Option<PartId>,
     /// The number of its latest run whose content is copied later; 0 if there is none.
-    pub(crate) fetch: u64,
+    pub(crate) deferred_copy: u64,
     /// Its sectors are counted in the cache until programmed.
     pub(crate) cached: bool,
     /// The host has been told.
@@ -58,7 +58,7 @@ impl InFlight {
             remaining: 0,
             reads_left: 0,
             waiting: None,
-            fetch: 0,
+            deferred_copy: 0,
             cached: false,
             told: false,
             done: false,

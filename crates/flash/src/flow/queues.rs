@@ -330,7 +330,7 @@ impl Flow {
         self.acks.push(at + self.command_time, key);
     }
 
-    /// The next completion due at `now`, and the number of the fetch it needs; of two at the same time, the one without
+    /// The next completion due at `now`, and the number of the deferred_copy it needs; of two at the same time, the one without
     /// data first.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Nanos, media: &mut Media) -> Option<(u64, Completion)> {
@@ -348,11 +348,11 @@ impl Flow {
         if let Some(waits) = &mut media.waits {
             waits.on_told(now, key);
         }
-        let (fetch, completion) = (command.fetch, command.completion());
+        let (deferred_copy, completion) = (command.deferred_copy, command.completion());
         if command.done {
             self.commands.free(key);
         }
-        Some((fetch, completion))
+        Some((deferred_copy, completion))
     }
 
     /// True if the part survives a power cut on the power that is left: its data had reached the cache, or is on media

@@ -115,7 +115,7 @@ fn what_admin_commands_refuse_and_why() {
         (feature(0x06, false, 1), 0x4002, "a cache that is not there"),
         (feature(0x07, false, 0xFFFF), 0x4002, "65536 queues"),
         (feature(0x02, false, 1), 0x4002, "a power state that is not there"),
-        (feature(0x0B, false, 0x100), 0x4002, "a notice the drive cannot send"),
+        (feature(0x0B, false, 0x100), 0x4002, "a notification the drive cannot send"),
         (feature(0x04, false, 0), 0x4002, "a feature the drive does not have"),
         (
             Sqe { opcode: AdminOpcode::GET_FEATURES.0, cdw10: 0x0405, ..feature(0x05, false, 0) },

@@ -38,7 +38,7 @@ fn notifications(host: &mut Host, retain_event: bool, count: usize) -> Vec<Chunk
 #[test]
 fn a_weak_sector_is_announced_masked_read_and_cleared() {
     let mut host = Host::with_every_state();
-    let quiet = host.controller.flash().notices().count();
+    let quiet = host.controller.flash().chunk_notifications().count();
     assert_eq!(quiet, 0);
     hold(&mut host, 11);
     hold(&mut host, 12);

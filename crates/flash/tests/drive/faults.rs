@@ -4,7 +4,7 @@ use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::Nanos;
 use ocssd_flash::config::FaultConfig;
 use ocssd_flash::{
-    AddressList, FailedOp, FaultKind, NoticeKind, Operation, OperationKind, ReadPolicy, ScheduledFault,
+    AddressList, FailedOp, FaultKind, NotificationKind, Operation, OperationKind, ReadPolicy, ScheduledFault,
 };
 use ocssd_lightnvm::{ChunkId, ChunkState, Device, Op, Status, Tag};
 
@@ -92,10 +92,14 @@ fn scheduled_reads_fail_as_often_as_asked_and_are_noticed() {
         "lost data is not handed out"
     );
     assert_eq!(rig.id_of(rig.buffer, 2), 76, "High ECC comes with the data");
-    let notices: Vec<_> = rig.drive.notices().map(|notice| (notice.count, notice.kind, notice.at)).collect();
+    let notifications: Vec<_> = rig
+        .drive
+        .chunk_notifications()
+        .map(|notification| (notification.count, notification.kind, notification.at))
+        .collect();
     assert_eq!(
-        notices,
-        [(1, NoticeKind::Unrecoverable, ppa(0, 5)), (2, NoticeKind::LowErrorRate, ppa(0, 6))]
+        notifications,
+        [(1, NotificationKind::Unrecoverable, ppa(0, 5)), (2, NotificationKind::LowErrorRate, ppa(0, 6))]
     );
     assert_eq!(rig.read(ppa(0, 5), 1).1.status, Status::UNRECOVERED_READ);
     assert_eq!(rig.read(ppa(0, 4), 4).1.status, Status::SUCCESS);
@@ -125,7 +129,7 @@ fn high_ecc_is_told_to_who_asks_and_the_data_is_good() {
         }
         assert_eq!(end.map(|end| (end.status, end.failed)), Some(expected));
         assert_eq!(data, crate::rig::content(70));
-        assert_eq!(rig.drive.notices().count(), 1, "the log page has it either way");
+        assert_eq!(rig.drive.chunk_notifications().count(), 1, "the log page has it either way");
     }
 }
 
@@ -336,17 +340,17 @@ fn factory_bad_chunks_follow_from_the_seed() {
 }
 
 #[test]
-fn the_ring_of_notices_forgets_the_oldest_and_its_counter_shows_the_gap() {
+fn the_ring_of_notifications_forgets_the_oldest_and_its_counter_shows_the_gap() {
     let mut rig = rig(FaultConfig::default());
     rig.fill_chunk(0, 0);
     schedule(&mut rig, FaultKind::HighEcc, 0, None, 300);
     for _ in 0..10 {
         rig.read(ppa(0, 0), 32);
     }
-    let counts: Vec<u64> = rig.drive.notices().map(|notice| notice.count).collect();
+    let counts: Vec<u64> = rig.drive.chunk_notifications().map(|notification| notification.count).collect();
     assert_eq!((counts.len(), counts[0], counts[255]), (256, 45, 300));
-    rig.drive.notices_read(299);
-    assert_eq!(rig.drive.notices().count(), 1);
+    rig.drive.chunk_notifications_read(299);
+    assert_eq!(rig.drive.chunk_notifications().count(), 1);
 }
 
 /// A unit lost by a fault and then cut off by a power cut is written again: it must then be readable.
@@ -437,7 +441,7 @@ fn a_transient_read_fails_once_and_loses_nothing() {
         }
     }
     assert!((400..800).contains(&failed), "{failed} of 2000 failed");
-    assert_eq!(rig.drive.notices().count(), 0, "nothing was lost");
+    assert_eq!(rig.drive.chunk_notifications().count(), 0, "nothing was lost");
     rig.drive.stop_faults();
     schedule(&mut rig, FaultKind::TransientRead, 0, Some(3), 2);
     let seen = [0, 0, 0].map(|_| rig.read(ppa(0, 2), 4).1);

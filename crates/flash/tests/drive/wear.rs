@@ -1,7 +1,7 @@
-//! Ageing: endurance, the wear index, notices of uneven wear, and error rates that grow.
+//! Ageing: endurance, the wear index, notifications of uneven wear, and error rates that grow.
 
 use crate::rig::{Rig, ppa, preset};
-use ocssd_flash::{Config, NoticeKind};
+use ocssd_flash::{Config, NotificationKind};
 use ocssd_lightnvm::{ChunkId, ChunkState, Status};
 
 fn config(endurance: u32) -> Config {
@@ -67,12 +67,15 @@ fn wear_far_from_the_average_is_noticed() {
     for _ in 0..4 {
         rig.reset(2);
     }
-    assert_eq!(rig.drive.notices().count(), 0);
+    assert_eq!(rig.drive.chunk_notifications().count(), 0);
     rig.reset(2);
-    let notice = *rig.drive.notices().next().expect("a notice");
-    assert_eq!((notice.kind, notice.at, notice.sectors), (NoticeKind::WearOutside, ppa(2, 0), None));
-    rig.drive.notices_read(notice.count);
-    assert_eq!(rig.drive.notices().count(), 0);
+    let notification = *rig.drive.chunk_notifications().next().expect("a notification");
+    assert_eq!(
+        (notification.kind, notification.at, notification.sectors),
+        (NotificationKind::WearOutside, ppa(2, 0), None)
+    );
+    rig.drive.chunk_notifications_read(notification.count);
+    assert_eq!(rig.drive.chunk_notifications().count(), 0);
 }
 
 /// New media have no unreadable sectors here, worn-out media 40 %, half-worn a quarter of that.

@@ -13,10 +13,10 @@ use std::ops::Range;
 
 /// Most reads that wait: more than a processor's outstanding misses (10 to 16), few enough to stay in its first cache
 /// (chosen).
-const FETCHES_MAX: usize = 32;
+const DEFERRED_COPIES_MAX: usize = 32;
 
 /// Longest payload that waits. Beyond a few cache lines the processor prefetches by itself (chosen).
-pub(crate) const FETCH_BYTES_MAX: usize = 256;
+pub(crate) const DEFERRED_BYTES_MAX: usize = 256;
 
 /// Where a read's content goes.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Destination {
 
 /// Neighbouring sectors of a chunk that are to be copied.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fetch {
+pub(crate) struct DeferredCopy {
     pub(crate) first: Ppa,
     pub(crate) count: u32,
     pub(crate) to: Destination,
@@ -38,8 +38,8 @@ pub(crate) struct Fetch {
 
 /// The reads that wait, oldest first, numbered from 1 in the order they came.
 #[derive(Clone, Debug)]
-pub(crate) struct Fetches {
-    waiting: Vec<Fetch>,
+pub(crate) struct DeferredCopies {
+    waiting: Vec<DeferredCopy>,
     /// Of the command that is taken last with a buffer: the bytes of its sectors that must be filled, if these are not all.
     pub(crate) wanted: Option<Range<usize>>,
     /// The number of the latest that came, and of the latest that was copied.
@@ -47,9 +47,9 @@ pub(crate) struct Fetches {
     copied: u64,
 }
 
-impl Fetches {
+impl DeferredCopies {
     pub(crate) fn new() -> Self {
-        Self { waiting: Vec::with_capacity(FETCHES_MAX), wanted: None, noted: 0, copied: 0 }
+        Self { waiting: Vec::with_capacity(DEFERRED_COPIES_MAX), wanted: None, noted: 0, copied: 0 }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -57,7 +57,7 @@ impl Fetches {
     }
 
     pub(crate) const fn is_full(&self) -> bool {
-        self.waiting.len() >= FETCHES_MAX
+        self.waiting.len() >= DEFERRED_COPIES_MAX
     }
 
     /// True if number `number` was not copied yet.
@@ -67,9 +67,9 @@ impl Fetches {
 
     /// Adds a read and tells its number. Inlined, or the read would be written twice.
     #[inline(always)]
-    pub(crate) fn push(&mut self, fetch: Fetch) -> u64 {
+    pub(crate) fn push(&mut self, copy: DeferredCopy) -> u64 {
         assert!(!self.is_full(), "the list of reads to copy was not emptied in time");
-        self.waiting.push(fetch);
+        self.waiting.push(copy);
         self.noted += 1;
         self.noted
     }
@@ -77,10 +77,9 @@ impl Fetches {
     /// Copies all that wait.
     pub(crate) fn copy(&mut self, memory: &Memory, buffers: &mut Buffers) {
         // Nothing in this loop waits for what it loads, so that the misses overlap.
-        let touched =
-            self.waiting.iter().fold(0u8, |all, fetch| all ^ memory.touch(fetch.first, fetch.to.oob));
+        let touched = self.waiting.iter().fold(0u8, |all, copy| all ^ memory.touch(copy.first, copy.to.oob));
         std::hint::black_box(touched);
-        for Fetch { first, count, to } in &self.waiting {
+        for DeferredCopy { first, count, to } in &self.waiting {
             if to.oob {
                 let (data, oob) = buffers.sectors_mut(to.buffer, to.first, *count);
                 memory.read(first.chunk, first.sector, data, oob);
@@ -104,10 +103,13 @@ impl Fetches {
 
     /// Asserts that what waits can be copied.
     pub(crate) fn check(&self) {
-        assert!(self.waiting.len() <= FETCHES_MAX, "more reads wait to be copied than there are places");
+        assert!(
+            self.waiting.len() <= DEFERRED_COPIES_MAX,
+            "more reads wait to be copied than there are places"
+        );
         assert_eq!(self.waiting.is_empty(), self.copied == self.noted, "reads that wait are misnumbered");
-        for fetch in &self.waiting {
-            assert!(fetch.count > 0 && fetch.first.chunk != ChunkId(u32::MAX), "a read of nothing waits");
+        for copy in &self.waiting {
+            assert!(copy.count > 0 && copy.first.chunk != ChunkId(u32::MAX), "a read of nothing waits");
         }
     }
 }

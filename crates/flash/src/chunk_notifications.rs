@@ -7,11 +7,11 @@ use ocssd_lightnvm::Ppa;
 use std::collections::VecDeque;
 
 /// Chosen: as many entries as 16 KiB of log page hold.
-pub(crate) const NOTICES_MAX: usize = 256;
+pub(crate) const NOTIFICATIONS_MAX: usize = 256;
 
 /// What happened (the State field).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
+pub enum NotificationKind {
     /// Error rate is low, but above normal: High ECC.
     LowErrorRate,
     /// Data was lost: unrecoverable.
@@ -22,11 +22,11 @@ pub enum NoticeKind {
 
 /// One notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Notification {
     /// Counts from 1, one more per event, gaps where the ring overflowed.
     pub count: u64,
     /// What happened.
-    pub kind: NoticeKind,
+    pub kind: NotificationKind,
     /// The first sector it is about.
     pub at: Ppa,
     /// How many sectors; `None` if the whole chunk is meant.
@@ -35,28 +35,28 @@ pub struct Notice {
 
 /// The notifications not read yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notices {
-    queue: VecDeque<Notice>,
+pub(crate) struct ChunkNotifications {
+    queue: VecDeque<Notification>,
     count: u64,
 }
 
-impl Notices {
-    pub(crate) fn push(&mut self, kind: NoticeKind, at: Ppa, sectors: Option<u32>) {
+impl ChunkNotifications {
+    pub(crate) fn push(&mut self, kind: NotificationKind, at: Ppa, sectors: Option<u32>) {
         self.count += 1;
-        if self.queue.len() == NOTICES_MAX {
+        if self.queue.len() == NOTIFICATIONS_MAX {
             self.queue.pop_front();
         }
-        self.queue.push_back(Notice { count: self.count, kind, at, sectors });
-        assert!(self.queue.len() <= NOTICES_MAX, "the ring of notifications overflowed");
+        self.queue.push_back(Notification { count: self.count, kind, at, sectors });
+        assert!(self.queue.len() <= NOTIFICATIONS_MAX, "the ring of notifications overflowed");
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Notice> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Notification> {
         self.queue.iter()
     }
 
     /// Forgets those up to and including `count`.
     pub(crate) fn read_up_to(&mut self, count: u64) {
-        while self.queue.front().is_some_and(|notice| notice.count <= count) {
+        while self.queue.front().is_some_and(|notification| notification.count <= count) {
             self.queue.pop_front();
         }
     }
