@@ -3,10 +3,10 @@
 //! Deliberately not here: when it may start, and what it costs (`worker`).
 
 use super::files::FileIo;
-use super::plain::{Way, WayOf};
 use super::sizes::Sizes;
 use super::slots::Purpose;
 use super::worker::{Drawn, Want, Worker};
+use super::worker_profile::{Profile, WorkerProfile};
 use super::zones::{WriteStep, ZoneTable};
 use crate::job::Operations;
 use crate::results::Direction;
@@ -20,14 +20,14 @@ const fn request(purpose: Purpose, block: u64, count: u32) -> Option<Want> {
 impl Worker {
     /// What the next I/O is.
     #[inline(always)]
-    pub(super) fn draw<W: Way>(&mut self) -> Drawn {
-        if W::OPTIONS
+    pub(super) fn draw<P: Profile>(&mut self) -> Drawn {
+        if P::OPTIONS
             && let Some(&(block, count)) = self.to_write.front()
         {
             return Drawn { direction: Direction::Write, count, block: Some(block) };
         }
         let direction = match self.operations {
-            _ if W::ONLY_READS => Direction::Read,
+            _ if P::ONLY_READS => Direction::Read,
             Operations::Read => Direction::Read,
             Operations::Write => Direction::Write,
             Operations::Trim | Operations::TrimWrite => Direction::Trim,
@@ -46,7 +46,7 @@ impl Worker {
     /// Where the drawn I/O goes. `None` if there is nothing it could do. A read that finds nothing becomes a write, if the
     /// job writes.
     #[inline(always)]
-    pub(super) fn place<W: Way>(
+    pub(super) fn place<P: Profile>(
         &mut self,
         id: u32,
         drawn: &mut Drawn,
@@ -56,10 +56,10 @@ impl Worker {
         match (direction, zones) {
             (Direction::Write, Some(zones)) => self.place_write(id, count, zones),
             (Direction::Read, Some(zones)) if !self.read_anywhere => {
-                let block = self.next_block::<W>(direction, count);
+                let block = self.next_block::<P>(direction, count);
                 match zones.place_read(block, count, self.plan.region, &mut self.prng) {
                     Some(block) => request(Purpose::Read, block, count),
-                    None if !W::ONLY_READS && self.operations == Operations::ReadWrite => {
+                    None if !P::ONLY_READS && self.operations == Operations::ReadWrite => {
                         // Nothing is readable yet: write instead, so that something will be.
                         let count =
                             self.plan.sizes.write.as_ref().map_or(count, |sizes| sizes.draw(&mut self.prng));
@@ -76,7 +76,7 @@ impl Worker {
                     Direction::Write => Purpose::Write,
                     Direction::Trim => Purpose::Trim,
                 };
-                request(purpose, self.next_block::<W>(direction, count), count)
+                request(purpose, self.next_block::<P>(direction, count), count)
             }
         }
     }
@@ -93,11 +93,11 @@ impl Worker {
 
     /// The block at which the next I/O of a direction lies within the region.
     #[inline(always)]
-    fn next_block<W: Way>(&mut self, direction: Direction, count: u32) -> u64 {
-        if W::OPTIONS && self.strides.is_some() {
+    fn next_block<P: Profile>(&mut self, direction: Direction, count: u32) -> u64 {
+        if P::OPTIONS && self.strides.is_some() {
             return self.next_strided(direction, count);
         }
-        if W::OPTIONS && self.files.is_some() {
+        if P::OPTIONS && self.files.is_some() {
             return self.next_in_files(direction, count);
         }
         let (offsets, align) = match direction {
@@ -108,7 +108,7 @@ impl Worker {
         let align = u64::from(align);
         // Nearly every job has one block size and leaves nothing out: no division for those.
         let places = if u64::from(count) == align { 1 } else { u64::from(count).div_ceil(align) };
-        let skip = if !W::OPTIONS || self.plan.skip_bytes == 0 { 0 } else { self.plan.skip_places(align) };
+        let skip = if !P::OPTIONS || self.plan.skip_bytes == 0 { 0 } else { self.plan.skip_places(align) };
         let step = places + skip;
         let place = offsets.next(step, &mut self.prng).unwrap_or_else(|| {
             offsets.rewind(&mut self.prng);
@@ -122,7 +122,7 @@ impl Worker {
     /// or only write, at random.
     pub(super) fn blocks_ahead(&self, ahead: &mut [u64]) -> usize {
         let (offsets, align) = match self.operations {
-            _ if self.way == WayOf::Any => return 0,
+            _ if self.profile == WorkerProfile::Any => return 0,
             Operations::Read => (&self.reads, self.plan.align.read),
             Operations::Write => (&self.writes, self.plan.align.write),
             _ => return 0,

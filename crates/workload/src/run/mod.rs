@@ -17,7 +17,6 @@ mod minimum_rate;
 mod offsets;
 mod oracle;
 mod permutation;
-mod plain;
 mod plan;
 mod plan_replay;
 mod plan_zones;
@@ -39,6 +38,7 @@ mod strides;
 mod turns;
 mod watch;
 mod worker;
+mod worker_profile;
 mod zones;
 
 pub use latency_search::{Drained, LatencySearch, SearchStep};

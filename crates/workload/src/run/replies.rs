@@ -2,12 +2,12 @@
 //!
 //! Deliberately not here: who goes on then (`turns`).
 
-use super::plain::Way;
 use super::report;
 use super::runner::{Runner, index};
 use super::slots::{Purpose, Slot};
 use super::slowest::SlowIo;
 use super::turns::stand_in_line;
+use super::worker_profile::Profile;
 use crate::job::{IoPriority, JobOptions};
 use crate::results::{Direction, JobResult, VerifyStats};
 use ocssd_base::Nanos;
@@ -45,13 +45,13 @@ struct Measured {
 
 /// Puts a measured I/O into its job's results.
 #[inline(always)]
-fn record<W: Way>(result: &mut JobResult, io: &Measured) {
+fn record<P: Profile>(result: &mut JobResult, io: &Measured) {
     match io.purpose {
         Purpose::Read | Purpose::Write | Purpose::Trim => {
             let direction = result.direction_mut(direction_of(io.purpose));
             direction.record_whole(io.at, io.bytes, io.latency);
             result.iodepth_complete.record(1);
-            if W::OPTIONS
+            if P::OPTIONS
                 && let Some(priorities) = &mut result.priorities
             {
                 let direction = direction_of(io.purpose);
@@ -70,9 +70,9 @@ fn record<W: Way>(result: &mut JobResult, io: &Measured) {
 }
 
 impl Runner {
-    /// A request of a worker ended. `W` as in [`super::plain`].
+    /// A request of a worker ended. `P` as in [`super::worker_profile`].
     #[inline(never)]
-    pub(super) fn take_reply<W: Way>(
+    pub(super) fn take_reply<P: Profile>(
         &mut self,
         now: Nanos,
         number: u32,
@@ -83,12 +83,12 @@ impl Runner {
         let ended = *slot;
         slot.count = 0;
         let id = ended.worker;
-        if W::ONLY_READS {
+        if P::ONLY_READS {
             assert!(ended.purpose == Purpose::Read, "a worker that only reads did something else");
         }
-        self.workers[index(id)].on_reply::<W>(now);
-        self.finish::<W>(now, &ended, reply, buffers);
-        if W::OPTIONS && self.workers[index(id)].search.is_some() {
+        self.workers[index(id)].on_reply::<P>(now);
+        self.finish::<P>(now, &ended, reply, buffers);
+        if P::OPTIONS && self.workers[index(id)].search.is_some() {
             self.follow_search(now, id);
         }
         let worker = &mut self.workers[index(id)];
@@ -97,22 +97,22 @@ impl Runner {
     }
 
     #[inline(always)]
-    fn finish<W: Way>(&mut self, now: Nanos, slot: &Slot, reply: &BlockReply, buffers: &Buffers) {
-        let purpose = if W::ONLY_READS { Purpose::Read } else { slot.purpose };
+    fn finish<P: Profile>(&mut self, now: Nanos, slot: &Slot, reply: &BlockReply, buffers: &Buffers) {
+        let purpose = if P::ONLY_READS { Purpose::Read } else { slot.purpose };
         let failed = !reply.status.has_data();
         let worker = &self.workers[index(slot.worker)];
         let target = worker.plan.target;
         if !failed && now >= worker.measured_from {
-            let searches = W::OPTIONS && worker.search.is_some();
+            let searches = P::OPTIONS && worker.search.is_some();
             let measured = Measured {
                 purpose,
                 at: now - self.origin,
                 bytes: u64::from(slot.count) * u64::from(worker.plan.block_bytes),
                 latency: now - slot.issued,
-                response: W::OPTIONS.then(|| now - slot.intended),
+                response: P::OPTIONS.then(|| now - slot.intended),
                 priority: slot.priority,
             };
-            record::<W>(&mut self.results[index(slot.worker)], &measured);
+            record::<P>(&mut self.results[index(slot.worker)], &measured);
             if let Some(direction) = slow_direction(purpose) {
                 let io = SlowIo { latency: measured.latency, issued: slot.issued, buffer: slot.buffer };
                 self.slowest.offer(direction, io);
@@ -122,15 +122,15 @@ impl Runner {
             }
         }
         match purpose {
-            Purpose::Read | Purpose::Verify if !failed => self.compare::<W>(target, slot, buffers),
+            Purpose::Read | Purpose::Verify if !failed => self.compare::<P>(target, slot, buffers),
             Purpose::Write if !failed => {
                 let worker = &mut self.workers[index(slot.worker)];
-                if W::OPTIONS && worker.keeps_history {
+                if P::OPTIONS && worker.keeps_history {
                     worker.history.push_back((slot.block, slot.count));
                 }
                 self.wake_all_blocked(target);
             }
-            Purpose::Trim if W::OPTIONS && !failed => {
+            Purpose::Trim if P::OPTIONS && !failed => {
                 let worker = &mut self.workers[index(slot.worker)];
                 if worker.writes_what_it_trims() {
                     worker.to_write.push_back((slot.block, slot.count));
@@ -157,13 +157,13 @@ impl Runner {
 
     /// Checks what a read returned: in full for verifying jobs, else that every stamp names its own block.
     #[inline(always)]
-    fn compare<W: Way>(&mut self, target: TargetId, slot: &Slot, buffers: &Buffers) {
+    fn compare<P: Profile>(&mut self, target: TargetId, slot: &Slot, buffers: &Buffers) {
         let shared = &self.targets[target.index()];
         if !shared.stamped && shared.oracle.is_none() {
             return;
         }
         let is_fatal = |options: &JobOptions| options.verify.is_some() && options.verify_fatal;
-        let fatal = W::OPTIONS && {
+        let fatal = P::OPTIONS && {
             let job = self.workers[index(slot.worker)].plan.job;
             is_fatal(&self.plan.jobs[job].job.options)
         };

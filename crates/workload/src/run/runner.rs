@@ -7,7 +7,6 @@
 
 use super::content::fill_noise;
 use super::flow::Flows;
-use super::plain::{Any, Plain, PlainReads, Way, WayOf};
 use super::plan::{JobPlan, TargetShape};
 use super::report;
 use super::shared::Shared;
@@ -15,6 +14,7 @@ use super::slots::{Purpose, Slot};
 use super::slowest::{SlowIo, Slowest};
 use super::watch::Watch;
 use super::worker::{Phase, Want, Worker};
+use super::worker_profile::{Any, NoOptions, OnlyReads, Profile, WorkerProfile};
 use super::zones::ZoneTable;
 use crate::job::{IoPriority, IologOp};
 use crate::results::{Direction, Histogram, JobResult, RecordedIo};
@@ -150,10 +150,10 @@ impl Runner {
                 });
             }
             self.results.push(report::job_result(job, &worker_plan, Nanos::ZERO));
-            let way = WayOf::of(job, &worker_plan, &self.targets[worker_plan.target.index()]);
+            let profile = WorkerProfile::of(job, &worker_plan, &self.targets[worker_plan.target.index()]);
             let mut worker = Worker::new(worker_plan, &job.options, prng, zones);
             worker.free = (first..first + job.options.iodepth).rev().collect();
-            worker.way = way;
+            worker.profile = profile;
             self.workers.push(worker);
         }
     }
@@ -162,10 +162,10 @@ impl Runner {
     #[inline(always)]
     fn ask_ready(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
         while let Some(&id) = self.ready.front() {
-            let request = match self.workers[index(id)].way {
-                WayOf::Any => self.ask::<Any>(now, id, buffers),
-                WayOf::Plain => self.ask::<Plain>(now, id, buffers),
-                WayOf::PlainReads => self.ask::<PlainReads>(now, id, buffers),
+            let request = match self.workers[index(id)].profile {
+                WorkerProfile::Any => self.ask::<Any>(now, id, buffers),
+                WorkerProfile::NoOptions => self.ask::<NoOptions>(now, id, buffers),
+                WorkerProfile::OnlyReads => self.ask::<OnlyReads>(now, id, buffers),
             };
             if request.is_some() {
                 return request;
@@ -181,9 +181,9 @@ impl Runner {
         None
     }
 
-    /// The next request of a worker; `None` if it has none now. `W` as in [`super::plain`].
+    /// The next request of a worker; `None` if it has none now. `P` as in [`super::worker_profile`].
     #[inline(never)]
-    fn ask<W: Way>(
+    fn ask<P: Profile>(
         &mut self,
         now: Nanos,
         id: u32,
@@ -191,12 +191,12 @@ impl Runner {
     ) -> Option<(TargetId, BlockRequest)> {
         let worker = &mut self.workers[index(id)];
         let slot = *worker.free.last()?;
-        if worker.outstanding >= worker.depth_limit || (W::OPTIONS && self.is_held(now, id)) {
+        if worker.outstanding >= worker.depth_limit || (P::OPTIONS && self.is_held(now, id)) {
             return None;
         }
         let worker = &mut self.workers[index(id)];
         let target = worker.plan.target;
-        let want = worker.want::<W>(now, id, self.targets[target.index()].zones.as_mut());
+        let want = worker.want::<P>(now, id, self.targets[target.index()].zones.as_mut());
         let Want::Request { purpose, block, count, intended } = want else {
             self.put_off(now, id, want);
             return None;
@@ -207,15 +207,15 @@ impl Runner {
             worker.is_ready = false;
             self.ready.pop_front();
         }
-        if W::OPTIONS && self.flows.is_in_one(id) {
+        if P::OPTIONS && self.flows.is_in_one(id) {
             self.flows.on_issued(id);
             self.wake_held(id);
         }
-        if !W::ONLY_READS {
+        if !P::ONLY_READS {
             self.wake_blocked(target, purpose, block);
         }
         let issue = Issue { purpose, block, count, intended };
-        Some((target, self.issue::<W>(now, id, slot, issue, buffers)))
+        Some((target, self.issue::<P>(now, id, slot, issue, buffers)))
     }
 
     /// True if a worker is ahead of its share of a flow; it is asked again when it may be no more.
@@ -261,7 +261,7 @@ impl Runner {
     }
 
     #[inline(always)]
-    fn issue<W: Way>(
+    fn issue<P: Profile>(
         &mut self,
         now: Nanos,
         id: u32,
@@ -270,8 +270,8 @@ impl Runner {
         buffers: &mut Buffers,
     ) -> BlockRequest {
         let Issue { purpose, block, count, intended } = issue;
-        let reads = W::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Verify);
-        let racing = W::OPTIONS && reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
+        let reads = P::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Verify);
+        let racing = P::OPTIONS && reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
         let sequence = if racing { 0 } else { self.sequence };
         let slot = &mut self.slots[index(number)];
         (slot.purpose, slot.block, slot.count) = (purpose, block, count);
@@ -281,7 +281,7 @@ impl Runner {
         self.in_flight += 1;
         self.last = id;
         let result = &mut self.results[index(id)];
-        if W::OPTIONS
+        if P::OPTIONS
             && let Some(recording) = &mut result.recording
             && let Some(op) = recorded_op(purpose)
         {
@@ -289,12 +289,12 @@ impl Runner {
             let (offset, bytes) = (block * unit, u64::from(count) * unit);
             recording.ios.push(RecordedIo { at: now - self.origin, op, offset, bytes });
         }
-        if W::OPTIONS
+        if P::OPTIONS
             && let Some(priorities) = &mut worker.priorities
         {
             slot.priority = priorities.draw(purpose, u64::from(count) * u64::from(worker.plan.block_bytes));
         }
-        let transfers = W::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
+        let transfers = P::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
         if now >= worker.measured_from && transfers {
             result.iodepth_level.record(worker.outstanding);
             result.iodepth_submit.record(1);
@@ -340,11 +340,11 @@ impl Runner {
         }
     }
 
-    /// Makes every worker go the way of any worker, though a shorter one would do. Nothing else changes: for tests of
+    /// Gives every worker the profile of any worker, though a narrower one would do. Nothing else changes: for tests of
     /// that, and to see what the shorter ways save.
     pub fn go_the_long_way(&mut self) {
         for worker in &mut self.workers {
-            worker.way = WayOf::Any;
+            worker.profile = WorkerProfile::Any;
         }
     }
 
@@ -475,10 +475,10 @@ impl Source for Runner {
         let id = self.slots[index(number)].worker;
         assert!(self.in_flight > 0, "more replies than requests");
         self.in_flight -= 1;
-        match self.workers[index(id)].way {
-            WayOf::Any => self.take_reply::<Any>(now, number, &reply, buffers),
-            WayOf::Plain => self.take_reply::<Plain>(now, number, &reply, buffers),
-            WayOf::PlainReads => self.take_reply::<PlainReads>(now, number, &reply, buffers),
+        match self.workers[index(id)].profile {
+            WorkerProfile::Any => self.take_reply::<Any>(now, number, &reply, buffers),
+            WorkerProfile::NoOptions => self.take_reply::<NoOptions>(now, number, &reply, buffers),
+            WorkerProfile::OnlyReads => self.take_reply::<OnlyReads>(now, number, &reply, buffers),
         }
     }
 

@@ -8,13 +8,13 @@
 use super::files::{FilePlan, Files};
 use super::latency_search::LatencySearch;
 use super::offsets::{DrawOptions, Offsets};
-use super::plain::{Any, Way, WayOf};
 use super::plan::WorkerPlan;
 use super::priorities::Priorities;
 use super::rate::Schedule;
 use super::replay::{Replay, ReplayStep};
 use super::slots::Purpose;
 use super::strides::Strides;
+use super::worker_profile::{Any, Profile, WorkerProfile};
 use super::zones::{OpenLimits, OpenZones, ZoneTable};
 use crate::job::{IologOp, JobOptions, Operations, Order, SyncMode};
 use crate::results::Direction;
@@ -66,7 +66,7 @@ pub(super) struct Worker {
     pub(super) plan: WorkerPlan,
     pub(super) phase: Phase,
     /// What its requests and replies may need (`plain`).
-    pub(super) way: WayOf,
+    pub(super) profile: WorkerProfile,
     /// It stands in the queue of those that can ask for more.
     pub(super) is_ready: bool,
     pub(super) outstanding: u32,
@@ -173,7 +173,7 @@ impl Worker {
         };
         Self {
             phase: Phase::Waiting,
-            way: WayOf::Any,
+            profile: WorkerProfile::Any,
             is_ready: false,
             outstanding: 0,
             free: Vec::new(),
@@ -249,9 +249,9 @@ impl Worker {
 
     /// What it wants next. `block_bytes` and `zones` are its target's.
     #[inline(always)]
-    pub(super) fn want<W: Way>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
+    pub(super) fn want<P: Profile>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
         match self.phase {
-            Phase::Running => self.want_running::<W>(now, id, zones),
+            Phase::Running => self.want_running::<P>(now, id, zones),
             Phase::Flushing if self.outstanding == 0 => {
                 Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: now }
             }
@@ -261,35 +261,35 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn want_running<W: Way>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
+    fn want_running<P: Profile>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
         if self.is_spent(now) {
             return Want::Reply;
         }
-        if W::OPTIONS
+        if P::OPTIONS
             && let Some(want) = self.want_before(now, zones.as_deref())
         {
             return want;
         }
-        let mut drawn = if self.drawn.is_some() { self.drawn_before() } else { self.draw::<W>() };
+        let mut drawn = if self.drawn.is_some() { self.drawn_before() } else { self.draw::<P>() };
         let wanted = drawn.direction;
-        let rate = if !W::OPTIONS { None } else { self.rates[usize::from(wanted.number())].as_ref() };
+        let rate = if !P::OPTIONS { None } else { self.rates[usize::from(wanted.number())].as_ref() };
         let intended = rate.map_or(now, Schedule::next);
         if intended > now {
             self.drawn = Some(drawn);
             return Want::Later(intended);
         }
         let placed = match drawn.block {
-            Some(block) if W::OPTIONS => {
+            Some(block) if P::OPTIONS => {
                 Some(Want::Request { purpose: Purpose::Write, block, count: drawn.count, intended })
             }
-            _ => self.place::<W>(id, &mut drawn, zones),
+            _ => self.place::<P>(id, &mut drawn, zones),
         };
         match placed {
             Some(Want::Request { purpose, block, count, .. }) => {
                 if purpose == Purpose::Reset {
                     self.drawn = Some(drawn);
                 } else {
-                    self.on_issued::<W>(drawn.direction, count);
+                    self.on_issued::<P>(drawn.direction, count);
                 }
                 Want::Request { purpose, block, count, intended }
             }
@@ -375,8 +375,8 @@ impl Worker {
 
     /// An I/O of the job was started, in the direction it has: a mixed job that can read nothing writes instead.
     #[inline(always)]
-    fn on_issued<W: Way>(&mut self, direction: Direction, count: u32) {
-        if W::OPTIONS && self.operations == Operations::TrimWrite && direction == Direction::Write {
+    fn on_issued<P: Profile>(&mut self, direction: Direction, count: u32) {
+        if P::OPTIONS && self.operations == Operations::TrimWrite && direction == Direction::Write {
             // Counted when it was trimmed, as fio does.
             self.to_write.pop_front();
         } else {
@@ -384,7 +384,7 @@ impl Worker {
                 if self.budget == u64::MAX { u64::MAX } else { self.budget.saturating_sub(u64::from(count)) };
             self.ios_left = if self.ios_left == u64::MAX { u64::MAX } else { self.ios_left - 1 };
         }
-        if !W::OPTIONS {
+        if !P::OPTIONS {
             return;
         }
         if self.flush_every > 0 {
@@ -404,10 +404,10 @@ impl Worker {
 
     /// One of its requests ended.
     #[inline(always)]
-    pub(super) fn on_reply<W: Way>(&mut self, now: Nanos) {
+    pub(super) fn on_reply<P: Profile>(&mut self, now: Nanos) {
         assert!(self.outstanding > 0, "a worker got more replies than it asked");
         self.outstanding -= 1;
-        if W::OPTIONS && self.not_before == Nanos::MAX && self.outstanding == 0 {
+        if P::OPTIONS && self.not_before == Nanos::MAX && self.outstanding == 0 {
             self.not_before = now + self.think_pause;
             self.think_after = 0;
         }

@@ -1,72 +1,72 @@
-//! The ways requests and replies of a worker go: the way of any worker, and shorter ones for workers with few options.
+//! Worker profiles: what requests and replies of a worker may need, so that workers with few options pay for none.
 //!
-//! What happens per request and per reply is written once and compiled for each [`Way`]. A way's constants leave out what
-//! only an option needs. Most jobs have none of two dozen options, and asking for each of them was half of what the job
-//! engine cost. Each condition of [`WayOf::of`] stands for code behind a constant; `tests/run/plain.rs` runs random jobs
-//! their own way and the way of any worker. Deliberately not here: that code.
+//! What happens per request and per reply is written once and compiled for each [`Profile`]. A profile's constants leave out
+//! what only an option needs. Most jobs have none of two dozen options, and asking for each of them was half of what the job
+//! engine cost. Each condition of [`WorkerProfile::of`] stands for code behind a constant; `tests/run/worker_profile.rs` runs
+//! random jobs with their own profile and with that of any worker. Deliberately not here: that code.
 
 use super::plan::WorkerPlan;
 use super::shared::Shared;
 use crate::job::{Job, Operations, Response};
 use ocssd_base::Nanos;
 
-/// What a way leaves in.
-pub(super) trait Way {
+/// What is compiled in.
+pub(super) trait Profile {
     /// What options of the job ask for, per I/O.
     const OPTIONS: bool;
     /// There are reads and nothing else.
     const ONLY_READS: bool;
 }
 
-/// The way of any worker.
+/// Of any worker.
 pub(super) struct Any;
 
-/// The way of workers without options that matter per I/O.
-pub(super) struct Plain;
+/// Of workers without options that matter per I/O.
+pub(super) struct NoOptions;
 
-/// The same, for workers that only read.
-pub(super) struct PlainReads;
+/// The same, of workers that only read.
+pub(super) struct OnlyReads;
 
-impl Way for Any {
+impl Profile for Any {
     const OPTIONS: bool = true;
     const ONLY_READS: bool = false;
 }
 
-impl Way for Plain {
+impl Profile for NoOptions {
     const OPTIONS: bool = false;
     const ONLY_READS: bool = false;
 }
 
-impl Way for PlainReads {
+impl Profile for OnlyReads {
     const OPTIONS: bool = false;
     const ONLY_READS: bool = true;
 }
 
-/// Which way a worker goes.
+/// The profile of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WayOf {
+pub(super) enum WorkerProfile {
     /// [`Any`].
     Any,
-    /// [`Plain`].
-    Plain,
-    /// [`PlainReads`].
-    PlainReads,
+    /// [`NoOptions`].
+    NoOptions,
+    /// [`OnlyReads`].
+    OnlyReads,
 }
 
-impl WayOf {
-    /// The shortest way for a worker of this job on this target.
+impl WorkerProfile {
+    /// The narrowest profile for a worker of this job on this target.
     pub(super) fn of(job: &Job, plan: &WorkerPlan, target: &Shared) -> Self {
-        if !is_plain(job, plan, target) {
+        if !is_without_options(job, plan, target) {
             Self::Any
         } else if job.options.rw.operations == Operations::Read {
-            Self::PlainReads
+            Self::OnlyReads
         } else {
-            Self::Plain
+            Self::NoOptions
         }
     }
 }
 
-fn is_plain(job: &Job, plan: &WorkerPlan, target: &Shared) -> bool {
+fn is_without_options(job: &Job, plan: &WorkerPlan, target: &Shared) -> bool {
     let options = &job.options;
     let flushes = options.fsync > 0 || options.fdatasync > 0;
     let rated = options.rate.as_array().into_iter().any(Option::is_some)
