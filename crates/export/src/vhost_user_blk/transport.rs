@@ -27,21 +27,21 @@ const ACCEPTS_MAX: usize = 64;
 /// sleep and wake; experiments/serve-vhost-user-blk has what it brings).
 const LOOK_ON: Nanos = Nanos::from_micros(20);
 
-/// Who waits at the socket.
+/// Whether a connection waits at the socket to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Door {
-    /// Nobody that is known of.
-    Quiet,
-    /// Perhaps somebody.
-    Knocking,
-    /// Somebody the system has no room for now.
-    Stuck,
+enum Accept {
+    /// None that is known of.
+    Idle,
+    /// Perhaps one.
+    Ready,
+    /// One the system has no room for now.
+    OutOfResources,
 }
 
 /// A served block device: a socket, and the frontend that is there.
 pub struct VhostUserBlk {
     listener: Option<Listener>,
-    door: Door,
+    accept: Accept,
     id: ExportId,
     export: Export,
     /// Jobs are told to this connection
@@ -63,7 +63,7 @@ impl VhostUserBlk {
     pub fn new(listener: Listener, id: ExportId, export: Export, connection: u32) -> Self {
         Self {
             listener: Some(listener),
-            door: Door::Quiet,
+            accept: Accept::Idle,
             id,
             export,
             connection,
@@ -84,17 +84,17 @@ impl VhostUserBlk {
                 // The client was gone before it was met.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.door = Door::Quiet;
+                    self.accept = Accept::Idle;
                     return;
                 }
                 Err(error) => {
-                    self.door = Door::Stuck;
+                    self.accept = Accept::OutOfResources;
                     self.sentences.push_back(format!("a frontend cannot be accepted: {error}"));
                     return;
                 }
             }
         }
-        self.door = Door::Knocking;
+        self.accept = Accept::Ready;
     }
 
     /// One came: it is served if nobody is.
@@ -173,7 +173,7 @@ impl Transport for VhostUserBlk {
     }
 
     fn take(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool {
-        if self.door == Door::Knocking {
+        if self.accept == Accept::Ready {
             self.accept(dispatcher, sockets);
         }
         let Some(frontend) = &mut self.frontend else { return false };
@@ -220,7 +220,7 @@ impl Transport for VhostUserBlk {
     }
 
     fn is_eager(&self, now: Nanos) -> bool {
-        if self.door == Door::Knocking {
+        if self.accept == Accept::Ready {
             return true;
         }
         let Some(frontend) = &self.frontend else { return false };
@@ -228,7 +228,7 @@ impl Transport for VhostUserBlk {
     }
 
     fn has_client(&self) -> bool {
-        self.frontend.is_some() || self.door == Door::Stuck
+        self.frontend.is_some() || self.accept == Accept::OutOfResources
     }
 
     fn waits_for_room(&self) -> bool {
@@ -236,7 +236,7 @@ impl Transport for VhostUserBlk {
     }
 
     fn watch(&mut self, limits: &Limits, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
-        if self.door == Door::Stuck {
+        if self.accept == Accept::OutOfResources {
             self.accept(dispatcher, sockets);
         }
         let overdue = self.frontend.as_ref().and_then(|frontend| frontend.overdue(limits, dispatcher.now));
