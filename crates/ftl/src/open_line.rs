@@ -1,7 +1,7 @@
 //! A line being written: how far each of its chunks is, and which takes the next unit.
 //!
 //! Units are taken in stripe order: a batch of WS_OPT sectors or several times that on a parallel unit, then the next group's
-//! (`pblk.md` 1.1); one that is still busy waits its turn without holding up the others, unless pblk's strict order is asked
+//! (as Linux's pblk); one that is still busy waits its turn without holding up the others, unless pblk's strict order is asked
 //! for. Each chunk is a head, data, and a tail, written in order. `active` limits how many parallel units are written at a
 //! time: a group of them is filled before the next begins (FAST'17 section 5.3, "active write PUs"). Deliberately not here:
 //! commands, data.

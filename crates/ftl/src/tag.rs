@@ -1,7 +1,7 @@
 //! The sixteen bytes beside every sector: what it holds, for whom, and since when.
 //!
 //! pblk kept the logical address there, so that lost maps can be rebuilt and garbage collection needs no reverse map
-//! (`pblk.md` 1.6). Here a sequence number joins it: the newest version of a block wins wherever it lies, so streams may
+//! (FAST'17 section 4.2.2). Here a sequence number joins it: the newest version of a block wins wherever it lies, so streams may
 //! be written and recovered in any order; a copy made by garbage collection keeps the number of the write it copies. A
 //! CRC covers tag and content, so that corruption is found and never returned as data.
 //!

@@ -1,6 +1,6 @@
 //! The write buffer: sectors on their way to media, in buffer units of one write unit.
 //!
-//! pblk's ring (FAST'17 section 4.2.1; `pblk.md` 1.2) holds single sectors between four pointers. Here a buffer unit of WS_OPT
+//! pblk's ring (FAST'17 section 4.2.1; Linux `pblk-rb.c`) holds single sectors between four pointers. Here a buffer unit of WS_OPT
 //! sectors is what is filled, written and released, so that one command takes one buffer unit's memory as it lies and buffer units
 //! may finish in any order. Released in the order they were taken, they are pblk's ring; released as they become
 //! readable, they are a pool. A buffer unit is emptied only when its place is needed: until then the buffer answers reads,

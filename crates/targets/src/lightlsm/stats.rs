@@ -75,7 +75,7 @@ impl LightLsmStats {
                 self.padded,
             ),
             count(
-                "closed_by_fill_sectors",
+                "closed_by_padding_sectors",
                 "Sectors programmed to close chunks of what was deleted.",
                 self.closed_by_padding,
             ),

@@ -8,14 +8,14 @@ use super::pieces;
 use ocssd_ftl::{ChunkLayout, InstanceGeometry, TAG_BYTES, tail};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
 
-/// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
+/// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (Linux `pblk-init.c`).
 const RING_PAGES: u64 = 8;
 /// Fewest entries of that ring.
 const RING_ENTRIES_MIN: u64 = 128;
 
 /// Data between two checkpoints unless asked for otherwise, at most (chosen: a mount after a power cut reads what was written in
 /// up to two intervals, whatever the capacity; a checkpoint of 2 TB, 2 GB, is then a thirtieth of what is written).
-const SNAPSHOT_INTERVAL_BYTES_MAX: u64 = 64 << 30;
+const CHECKPOINT_INTERVAL_BYTES_MAX: u64 = 64 << 30;
 
 /// Write units smaller than this are written several at a time (chosen: 64 KiB, Westlake's unit. A host's work for a command is
 /// the same for any size: docs/pblk.md has the numbers).
@@ -193,14 +193,14 @@ pub fn plan(
     let interval = options.checkpoint_interval_bytes.map_or_else(
         || match options.mode {
             Mode::Improved => {
-                (user_sectors / 16).min(SNAPSHOT_INTERVAL_BYTES_MAX / u64::from(geometry.sector_bytes))
+                (user_sectors / 16).min(CHECKPOINT_INTERVAL_BYTES_MAX / u64::from(geometry.sector_bytes))
             }
             Mode::Faithful => 0,
         },
         |bytes| bytes.div_ceil(u64::from(geometry.sector_bytes)),
     );
     let start_lines = match options.mode {
-        // pblk began at an eighth of all chunks, whatever was spare (`pblk.md` 1.5).
+        // pblk began at an eighth of all chunks, whatever was spare (Linux 4.14, `pblk-rl.c`).
         Mode::Faithful => (shape.lines() / 8).clamp(reserve_lines + 1, spare_lines.max(reserve_lines + 1)),
         // Close to the end: the longer data may die, the less is moved.
         Mode::Improved => (reserve_lines + 1 + spare_lines / 16).min(spare_lines),

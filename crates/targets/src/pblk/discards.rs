@@ -1,6 +1,6 @@
 //! Discards that a checkpoint does not cover yet: their records must outlive garbage collection.
 //!
-//! pblk forgot discards at a power cut (`pblk.md` 1.8). Here each is a sector in the stream of writes; once a checkpoint
+//! pblk forgot discards at a power cut (Linux `pblk-recovery.c`). Here each is a sector in the stream of writes; once a checkpoint
 //! taken after it was durable is complete, the sector is worthless. Deliberately not here: who reads the records
 //! (`mount`).
 

@@ -10,7 +10,7 @@ use crate::plane_reads::PlaneReads;
 use ocssd_ftl::{Classification, VictimPolicy, WEAR_SPREAD_MIN};
 use std::fmt;
 
-/// Over-provisioning pblk used since 4.16, in percent of the good chunks (`pblk.md` 1.6).
+/// Over-provisioning pblk used since 4.16, in percent of the good chunks (`PBLK_DEFAULT_OP` of Linux `pblk.h`).
 pub const OVER_PROVISIONING_PERCENT: u32 = 11;
 
 /// Which pblk.
@@ -129,7 +129,7 @@ pub const PERCENT_MAX: u32 = 90;
 const WRITES_PER_UNIT_MAX: u32 = 16;
 
 impl Options {
-    /// How victims are chosen: greedy as pblk's, or cost-benefit (`pblk.md` 5.3: what pays once GC has its own stream).
+    /// How victims are chosen: greedy as pblk's, or cost-benefit (docs/pblk.md: what pays once GC has its own stream).
     #[must_use]
     pub fn victim(&self) -> VictimPolicy {
         self.victim.unwrap_or(match self.mode {

@@ -1,5 +1,5 @@
-//! Reads: from the buffer, from media, or from nowhere, split where one turns into another (Linux 5.3 and later,
-//! `pblk.md` 1.2).
+//! Reads: from the buffer, from media, or from nowhere, split where one turns into another (as Linux 5.3 and later
+//! split them, `pblk-read.c`).
 //!
 //! Every sector from media is judged by its tag: the right block, content that matches its checksum. What the media say
 //! is weak (High ECC) is queued to be written again. Deliberately not here: retries; the drive has tried.

@@ -1,4 +1,4 @@
-//! What an instance counts: everything pblk's sysfs gave (`pblk.md` 1.10), and waits and streams beside it.
+//! What an instance counts: everything pblk's sysfs gave (Linux `pblk-sysfs.c`), and waits and streams beside it.
 //!
 //! Deliberately not here: how it is printed.
 

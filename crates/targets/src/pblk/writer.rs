@@ -1,6 +1,6 @@
 //! From buffer units to open lines: one command per buffer unit of data, heads before, tails after (`tails`).
 //!
-//! pblk had one writer that took the ring in order and waited at every busy unit (`pblk.md` 1.3). Here every stream has
+//! pblk had one writer that took the ring in order and waited at every busy unit (Linux `pblk-write.c`). Here every stream has
 //! an open line and the line says whose turn it is; whether a busy unit holds up the others is the line's choice.
 //! Deliberately not here: what becomes of a write (`programmed`), where lines come from (`lines`).
 

@@ -9,7 +9,7 @@ use ocssd_lightnvm::{BufId, Buffers};
 pub(super) const EDGES: u32 = 256;
 /// Copies at once (chosen: with their size 2 MiB, some 400 us of a drive that writes 5 GB/s).
 pub(super) const COPIES: u32 = 32;
-/// Sectors of a copy: 64 KiB of 4 KiB sectors, the transfer pblk prefers (`pblk.md` 1.1).
+/// Sectors of a copy: 64 KiB of 4 KiB sectors, what Linux's pblk sends by default on Westlake (`min_write_pgs`).
 pub(super) const COPY_SECTORS: u32 = 16;
 
 /// Buffers not lent.

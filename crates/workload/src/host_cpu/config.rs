@@ -20,7 +20,7 @@ const PERCENT_MAX: u32 = 10_000;
 /// What a write does while there is no room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// Takes the lock, tests, lets go, yields, and again, as pblk did (`pblk.md` 1.2): it occupies its core and the lock.
+    /// Takes the lock, tests, lets go, yields, and again, as pblk did (Linux `pblk-cache.c`): it occupies its core and the lock.
     BusyRetry,
     /// Sleeps until there is room.
     #[default]
@@ -167,7 +167,7 @@ impl HostCpuConfig {
         Self { ftl_read_ns: Nanos::ZERO, ftl_write_ns: Nanos::ZERO, ..self }
     }
 
-    /// The host of KSC'17 with pblk's waiting: four sockets of an E7-8870 v3 (`pblk.md` sections 0 and 3), all 72 cores
+    /// The host of KSC'17 with pblk's waiting: four sockets of an E7-8870 v3 (experiments/ksc17-t2), all 72 cores
     /// online. Costs are of FAST'17's host, whose cores run at about the same clock.
     #[must_use]
     pub const fn e7_8870v3_x4() -> Self {
@@ -196,8 +196,8 @@ impl HostCpuConfig {
             yield_ns: Nanos(500),
             // Guess: a modified line from another socket over one link.
             transfer_ns: Nanos(200),
-            // Guesses for hypothesis H1 of `pblk.md` 3.3: a cache against memory, against another socket's cache, and 64
-            // lines snooped at 150 ns with about ten under way.
+            // Guesses for hypothesis H1 of experiments/ksc17-rootcause: a cache against memory, against another socket's cache,
+            // and 64 lines snooped at 150 ns with about ten under way.
             copy_resident_percent: 60,
             copy_remote_percent: 250,
             writer_remote_page_ns: Nanos(1_000),

@@ -86,7 +86,7 @@ impl Counted {
             flash: rig.device().counters(),
             commands: rig::counter(rig, "commands"),
             block_requests: rig::counter(rig, "block_requests"),
-            filled: rig::counter(rig, "closed_by_fill_sectors"),
+            filled: rig::counter(rig, "closed_by_padding_sectors"),
             collected: rig::counter(rig, "gc_written_sectors"),
         }
     }

@@ -10,7 +10,7 @@ use ocssd_report::ksc::Pattern;
 use ocssd_workload::host_cpu::{HostCpuConfig, HostCpuStats, Waiting};
 use ocssd_workload::results::JobResult;
 
-/// Bytes of the region all threads share: what fits the paper's reads (`pblk.md` 3.3).
+/// Bytes of the region all threads share: what fits the paper's reads (experiments/ksc17-t2, R4).
 const REGION: u64 = 1 << 30;
 
 /// Chunks of a unit of a drive that is to be aged: 28 lines of 2 GiB (chosen: all of it is written in a minute of real time,
@@ -124,7 +124,7 @@ pub struct Cell {
 
 /// Units of a channel: table 1 of the paper has 16.
 const UNITS: u32 = 16;
-/// The same for reads. Beyond 18 threads the paper's reads wait as for 64 units (`pblk.md` 3.3), and the author's own report of
+/// The same for reads. Beyond 18 threads the paper's reads wait as for 64 units (a fit), and the author's own report of
 /// that month shows channel 7, unit 7 as the last address of his drive.
 const UNITS_OF_READS: u32 = 8;
 /// What a read that sleeps takes beyond the model's host, fitted: the paper's reads from media take 89 to 102 us, and the

@@ -6,7 +6,7 @@ use super::point::Skew;
 use ocssd_report::closed_form::{Utilisation, fifo_write_amplification};
 use ocssd_report::{Axis, ChartSpec, Panel, PaperTable, Point, Report, Role, Series, Style, Table, Verdict};
 
-/// Farther from the closed form than this, and theory does not hold, in percent (`pblk.md` 5.3).
+/// Farther from the closed form than this, and theory does not hold, in percent (chosen).
 const THEORY_PERCENT: f64 = 3.0;
 /// Models of the table of policies, in its order.
 const POLICIES: [&str; 6] = [
