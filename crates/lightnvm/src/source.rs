@@ -28,7 +28,9 @@ pub trait Source<T: Target + ?Sized = dyn BlockTarget> {
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, T::Request)>;
 
     /// Fills `blocks` with those of requests that are likely to come next, all of one target, so that it can prepare
-    /// ([`Target::prefetch`]); which target, and how many. A wrong guess costs a little time and changes nothing.
+    /// ([`Target::prefetch`]); which target, and how many. A wrong guess costs a little time and changes nothing. The host cannot
+    /// find out by itself: in virtual time a turn of a closed loop brings one request, and taking arrivals in batches made random
+    /// reads of a target with a map a third slower (`experiments/bench/decisions.md`).
     ///
     /// [`Target::prefetch`]: crate::Target::prefetch
     fn expected(&self, blocks: &mut [u64]) -> Option<(TargetId, usize)> {
