@@ -59,6 +59,11 @@ impl<S: Store> Logged<S> {
         self.is_applied
     }
 
+    /// What it changes, while it is not true.
+    pub fn entries(&self) -> &[S::Entry] {
+        &self.entries
+    }
+
     /// True if a user waits for it.
     pub fn is_awaited(&self) -> bool {
         self.done.is_some_and(|done| done != Done::Gc)

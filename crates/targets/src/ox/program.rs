@@ -172,9 +172,11 @@ impl<S: Store> Ox<S> {
         } else if stream == StreamIndex::USER {
             S::programmed(self, buffer_unit, place);
         } else {
+            assert!(self.pieces(buffer_unit) > 0, "a buffer unit of nothing was programmed");
             let entries = S::copies_programmed(self, buffer_unit, place);
-            assert!(!entries.is_empty(), "a buffer unit of nothing was programmed");
-            self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
+            if !entries.is_empty() {
+                self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
+            }
         }
     }
 

@@ -39,8 +39,8 @@ impl OxBlock {
         self.tag(kind, lba, (target, offset), buffers);
     }
 
-    /// The block of a valid sector that was read, and what it is: only the map knows whose a lost one was. None if the page that
-    /// says so is not in memory.
+    /// The block of a valid sector that was read, and what it is: only the map knows whose a lost one was, and of a block that is
+    /// not true yet its transaction. None if the page that says so is not in memory.
     fn whose(
         &self,
         from: PhysicalAddress,
@@ -52,12 +52,20 @@ impl OxBlock {
         let tag = tag.ok().filter(|tag| !is_lost && tag.block < self.sizes.blocks);
         if self.store.cache.is_none() {
             let is_own = |tag: &SectorTag| self.store.l2p.get(tag.block) == Mapped::Media(from);
-            let own = tag.filter(is_own).map(|tag| (tag.block, tag.kind));
-            let found = || (self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost);
-            return Some(own.unwrap_or_else(found));
+            if let Some(SectorTag { block, kind, .. }) = tag.filter(is_own) {
+                return Some((block, kind));
+            }
+            if let Some(lba) = self.uncommitted_block(from) {
+                let own = tag.filter(|tag| tag.block == lba);
+                return Some((lba, own.map_or(Kind::Lost, |tag| tag.kind)));
+            }
+            return Some((self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost));
         }
         // When the copy becomes true its page is looked at.
-        let found = || self.store.l2p.find(from).map(|lba| (lba, Kind::Lost));
+        let found = || {
+            let lba = self.uncommitted_block(from).or_else(|| self.store.l2p.find(from));
+            lba.map(|lba| (lba, Kind::Lost))
+        };
         let tag = tag.filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost));
         tag.map(|tag| (tag.block, tag.kind)).or_else(found)
     }

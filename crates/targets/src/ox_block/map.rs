@@ -85,6 +85,9 @@ impl OxBlock {
                 unreachable!("a buffer unit of copies holds {slot:?}")
             };
             self.copy_ended(self.space.shape.chunk_of(from).0);
+            if self.move_uncommitted(slot.lba, from, at) {
+                continue;
+            }
             // A run of places that were moved lies in one chunk, too.
             let is_start = [at, from].iter().any(|&place| self.space.shape.chunk_of(place).1 == 0);
             join(&mut entries, slot.lba, at, Some(from), is_start);
@@ -128,8 +131,13 @@ impl OxBlock {
     fn apply_write(&mut self, lba: u64, place: PhysicalAddress, count: u32) {
         assert!(lba + u64::from(count) <= self.sizes.blocks, "blocks beyond the instance are written");
         let (chunk, _) = self.space.shape.chunk_of(place);
-        self.validate(place, count);
-        self.space.unpin(chunk, count);
+        if self.space.live.is_valid(place) {
+            // Of a transaction over several requests: its blocks are needed since they were programmed.
+            self.ends_uncommitted(count);
+        } else {
+            self.validate(place, count);
+            self.space.unpin(chunk, count);
+        }
         for offset in 0..u64::from(count) {
             let old = self.store.l2p.set(lba + offset, Mapped::Media(PhysicalAddress(place.0 + offset)));
             self.forget_place(old);

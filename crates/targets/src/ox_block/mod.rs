@@ -6,7 +6,7 @@
 //! empties single chunks within a marked group.
 //!
 //! The machines are those of `ox`; here is what blocks add: requests (`requests`, `write`, `read`, `flush`), transactions over
-//! several of them (`transaction`), the map and what is valid (`map`, `valid`, `copy`),
+//! several of them (`transaction`, `uncommitted`), the map and what is valid (`map`, `valid`, `copy`),
 //! pages of a map that is larger than memory (`map_cache`), sizes and options, the answers to the
 //! machines (`store`), and what the host sees (`target`).
 //! Deliberately not here: blocks smaller than a sector.
@@ -26,6 +26,7 @@ mod stats;
 mod store;
 mod target;
 mod transaction;
+mod uncommitted;
 mod valid;
 mod write;
 

@@ -383,6 +383,7 @@ impl Store for Blocks {
                 "block {lba} is at {place:?}, which is not valid"
             );
         });
-        assert_eq!(l2p.count_mapped(), valid.total() + lost, "map and valid sectors disagree");
+        let mapped = l2p.count_mapped() + ox.store.transactions.uncommitted;
+        assert_eq!(mapped, valid.total() + lost, "map and valid sectors disagree");
     }
 }

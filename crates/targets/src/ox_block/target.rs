@@ -56,7 +56,8 @@ impl OxBlock {
             Some(cache) => {
                 let pages = u64::try_from(cache.pages.homes().count()).expect("an index");
                 assert!(pages <= self.space.live.total(), "pages of the map lie where nothing is valid");
-                self.space.live.total() - pages
+                let uncommitted = self.store.transactions.uncommitted;
+                self.space.live.total() - pages - uncommitted
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Until then nothing of them is mapped, so nobody sees them and a power cut leaves nothing. Each has room reserved for as many
 //! blocks as it may have, beyond what other requests may count on: an open one holds up nobody. Deliberately not here: what a
-//! request's own transaction is (`write`), and one that is given up for want of chunks (`give_way`).
+//! request's own transaction is (`write`), where blocks lie meanwhile (`uncommitted`), and one that is given up for want of chunks
+//! (`give_way`).
 
 use super::give_way;
 use super::map::join;
@@ -80,6 +81,8 @@ pub struct OpenTransactions {
     pub(super) given_way: BTreeSet<BlockTransaction>,
     joined: BTreeMap<Tag, Role>,
     begun: u64,
+    /// Sectors that hold their blocks, until these are true or given up.
+    pub(super) uncommitted: u64,
 }
 
 impl OpenTransactions {
@@ -115,7 +118,7 @@ impl OpenTransactions {
         }
     }
 
-    /// All are forgotten: no changes are taken any more.
+    /// All are forgotten: no changes are taken any more. What they wrote stays where it is.
     pub fn clear(&mut self) {
         self.open.clear();
         self.given_way.clear();
@@ -221,12 +224,12 @@ impl OxBlock {
         open.flying += 1;
         let before = open.blocks.insert(lba, Block { nth, place: None });
         if let Some(Block { place: Some(place), .. }) = before {
-            self.give_up_place(place);
+            self.forget_uncommitted(place);
         }
         nth
     }
 
-    /// What lies at a place that was never mapped is not needed.
+    /// What was just programmed at a place is not needed.
     fn give_up_place(&mut self, place: PhysicalAddress) {
         let chunk = self.space.shape.chunk_of(place).0;
         self.space.unpin(chunk, 1);
@@ -252,6 +255,7 @@ impl OxBlock {
             self.commits.push_back(Commit { entries, blocks: 0, done: Done::Piece });
         } else if is_newest && open.end != End::Aborted {
             open.blocks.insert(lba, Block { nth, place: Some(place) });
+            self.uncommitted_at(place);
         } else {
             self.give_up_place(place);
         }
@@ -265,7 +269,7 @@ impl OxBlock {
         open.end = end;
         if end == End::Aborted {
             let blocks = std::mem::take(&mut open.blocks);
-            blocks.values().filter_map(|block| block.place).for_each(|place| self.give_up_place(place));
+            blocks.values().filter_map(|block| block.place).for_each(|place| self.forget_uncommitted(place));
         }
         self.finish_transaction(transaction);
     }
