@@ -107,7 +107,8 @@ impl Collector {
         self.copies[victim.chunk.index()].to
     }
 
-    fn has(&self, chunk: ChunkIndex) -> bool {
+    /// True of a chunk that is being emptied.
+    pub fn has(&self, chunk: ChunkIndex) -> bool {
         self.victims.iter().any(|victim| victim.chunk == chunk)
     }
 }
@@ -120,7 +121,7 @@ impl<S: Store> Ox<S> {
         if is_over || self.is_mounting {
             return any;
         }
-        let is_short = self.space.spare() < self.gc_start();
+        let is_short = self.is_short_of_chunks();
         if is_short {
             any |= self.choose_victims();
         }
@@ -142,6 +143,11 @@ impl<S: Store> Ox<S> {
             && victims.iter().all(is_copied)
             && has_programmed
             && self.logged.iter().any(|logged| !logged.is_applied())
+    }
+
+    /// True if garbage is collected: there are few spare chunks.
+    pub(crate) fn is_short_of_chunks(&self) -> bool {
+        self.space.spare() < self.gc_start()
     }
 
     /// Spare chunks at which garbage collection begins: users may open one on each unit before they wait.

@@ -45,5 +45,6 @@ impl<S: Store> Ox<S> {
         assert_eq!(self.space.pins(chunk), 0, "chunk {} was reset with data to be committed", chunk.0);
         self.stats.resets += 1;
         self.space.reset_done(chunk, is_good);
+        S::was_reset(self, chunk);
     }
 }

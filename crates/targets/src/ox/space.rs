@@ -97,7 +97,7 @@ pub struct Space<L> {
     reserve: u32,
     /// By group: garbage is collected there.
     marked: Vec<bool>,
-    /// Chunks that hold what can neither be read nor given up: they are left as they are until that is not needed.
+    /// Chunks that hold what can neither be read nor given up: they are left as they are until that can, or is not needed.
     stuck: Vec<bool>,
 }
 
@@ -267,10 +267,16 @@ impl<L: Live> Space<L> {
         self.live.count(chunk)
     }
 
-    /// Something in a chunk cannot be read, and is still needed.
+    /// Something in a chunk cannot be read, and nobody knows whose it is.
     pub fn set_stuck(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages of the target's own", chunk.0);
         self.stuck[chunk.index()] = true;
+    }
+
+    /// All that cannot be read in a chunk is known now.
+    pub fn can_be_emptied(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages of the target's own", chunk.0);
+        self.stuck[chunk.index()] = false;
     }
 
     /// True of a chunk that cannot be emptied.

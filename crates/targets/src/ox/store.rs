@@ -146,6 +146,9 @@ pub trait Store: Clone + Debug + Sized {
         unreachable!("{buffer_unit:?} is of a map that lies in checkpoints only")
     }
 
+    /// A chunk was reset, or cannot be: nothing is in it.
+    fn was_reset(_: &mut Ox<Self>, _: ChunkIndex) {}
+
     /// Answers what waits for the log, and nothing else. True if there was anything.
     fn answer_durable(ox: &mut Ox<Self>) -> bool;
 

@@ -20,8 +20,7 @@ impl OxBlock {
         }
         let chunk = self.space.shape.chunk_of(from).0;
         let Some((lba, kind)) = self.whose(from, (buffer, at), is_lost, buffers) else {
-            // Nobody knows whose it is: it stays where it is until its block is written.
-            return self.space.set_stuck(chunk);
+            return self.look_for_owner(from);
         };
         self.ask_ahead(lba, 1, buffers);
         let stream = self.copies_of(chunk);
@@ -40,7 +39,7 @@ impl OxBlock {
     }
 
     /// The block of a valid sector that was read, and what it is: only the map knows whose a lost one was, and of a block that is
-    /// not true yet its transaction. None if the page that says so is not in memory.
+    /// not true yet its transaction. None if the page that says so is not in memory, and was not looked for yet.
     fn whose(
         &self,
         from: PhysicalAddress,
@@ -63,7 +62,7 @@ impl OxBlock {
         }
         // When the copy becomes true its page is looked at.
         let found = || {
-            let lba = self.uncommitted_block(from).or_else(|| self.store.l2p.find(from));
+            let lba = self.uncommitted_block(from).or_else(|| self.owner_of_lost(from));
             lba.map(|lba| (lba, Kind::Lost))
         };
         let tag = tag.filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost));

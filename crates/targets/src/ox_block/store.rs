@@ -221,6 +221,10 @@ impl Store for Blocks {
         ox.admit(buffers)
     }
 
+    fn was_reset(ox: &mut OxBlock, chunk: ChunkIndex) {
+        ox.forget_owners_in(chunk);
+    }
+
     fn answer_durable(ox: &mut OxBlock) -> bool {
         ox.flush()
     }

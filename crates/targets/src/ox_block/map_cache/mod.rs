@@ -7,11 +7,13 @@
 //! Memory holds `map_cache_bytes` of pages, and beside them at most those of one read and one transaction: they are let in before
 //! the read is looked up, and before the transaction is logged, so that neither is ever seen in part. `pages` knows what is where,
 //! `reads` brings pages in, `pins` keeps those that transactions need, `writes` lets them leave, `emptied` gives chunks of theirs
-//! back, `image` is what a checkpoint has of them, `recover` what a mount makes of that, `page_codec` a page as it lies on media.
+//! back, `owners` finds whose a lost sector is, `image` is what a checkpoint has of them, `recover` what a mount makes of that,
+//! `page_codec` a page as it lies on media.
 //! Deliberately not here: the entries (`ocssd_ftl::L2p`, a shard for each page), and what they mean (`super::map`).
 
 mod emptied;
 mod image;
+mod owners;
 mod page_codec;
 mod pages;
 mod pins;
@@ -26,6 +28,7 @@ use emptied::Emptied;
 use ocssd_base::usize_of;
 use ocssd_ftl::{InstanceGeometry, L2p, PhysicalAddress, ShardSize};
 use ocssd_lightnvm::{Buffers, Geometry, Status};
+use owners::Owners;
 use pages::MapPages;
 pub use pages::{PageNumber, pages_of};
 use pins::Front;
@@ -51,6 +54,8 @@ pub struct MapCache {
     front: Option<Front>,
     /// The chunk that pages leave so that it can be reset.
     emptied: Option<Emptied>,
+    /// Lost sectors whose blocks only pages elsewhere know.
+    owners: Owners,
 }
 
 impl MapCache {
@@ -63,6 +68,7 @@ impl MapCache {
             reading: None,
             front: None,
             emptied: None,
+            owners: Owners::default(),
         }
     }
 }
@@ -150,7 +156,7 @@ impl OxBlock {
         if self.store.cache.is_none() || self.is_mounting {
             return false;
         }
-        let mut any = self.empty_page_chunk(buffers);
+        let mut any = self.find_owners(buffers) | self.empty_page_chunk(buffers);
         any |= self.let_pages_leave(buffers);
         any | self.send_page_reads()
     }
@@ -187,6 +193,7 @@ impl OxBlock {
     /// Asserts what must hold between calls.
     pub(super) fn check_pages(&self, cache: &MapCache) {
         cache.pages.check();
+        self.check_owners(&cache.owners);
         let is_valid = |place| self.space.live.is_valid(place);
         assert!(cache.pages.homes().all(|(_, place)| is_valid(place)), "a page lies where nothing is valid");
         for (page, writing) in cache.pages.all_writing().filter(|(_, writing)| writing.place.is_none()) {

@@ -30,7 +30,7 @@ impl OxBlock {
         let mut any = false;
         loop {
             let may_write = self.may_write_pages();
-            let MapCache { pages, reading, emptied, front, .. } = self.cache();
+            let MapCache { pages, reading, emptied, front, owners, .. } = self.cache();
             if pages.taken() <= pages.most() - kept_free(pages) {
                 return any;
             }
@@ -40,6 +40,7 @@ impl OxBlock {
                 is_read(page)
                     || is_changed_next(page)
                     || emptied.as_ref().is_some_and(|emptied| emptied.awaits(page))
+                    || owners.awaits(page)
             };
             match pages.next_leaving(may_write, stays) {
                 Some(Leaving::Gone(page)) => self.store.l2p.forget_shard(page.index()),
