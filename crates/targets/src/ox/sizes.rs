@@ -278,13 +278,21 @@ fn check(name: &str, geometry: &Geometry, shape: &InstanceGeometry, options: &Op
             "{name} needs chunks of two write units or more; choose a drive with larger chunks"
         ));
     }
-    // Users', garbage collection's, the log's, a checkpoint's, and one of these that is about to be full.
     let (per_unit, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
-    if per_unit > 0 && per_unit < 5 || all > 0 && all < 5 * shape.units() {
+    let open = open_chunks(shape.units(), options);
+    if per_unit > 0 && per_unit < open || all > 0 && all < open * shape.units() {
         return Err(format!(
-            "{name} has up to five chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
+            "{name} has up to {open} chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
              max_open_chunks_per_pu {per_unit}); raise these"
         ));
     }
     Ok(())
+}
+
+/// Chunks that are open on a unit at most: users', garbage collection's, the log's (of each copy, where there is one unit), a
+/// checkpoint's, that of pages of the map, and one of these that is about to be full.
+fn open_chunks(units: u32, options: &Options) -> u32 {
+    let log = if units == 1 { options.log_copies } else { 1 };
+    assert!((1..=2).contains(&log), "{log} copies of the log");
+    4 + log + u32::from(options.map_cache_bytes.is_some())
 }

@@ -49,6 +49,29 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_on_which_too_few_chunks_may_be_open_is_refused() {
+        for (units, log_copies, map_cache_bytes, open) in [
+            (2, 2, None, 5),
+            (1, 1, None, 5),
+            (1, 2, None, 6),
+            (2, 2, Some(1 << 20), 6),
+            (1, 2, Some(1 << 20), 7),
+        ] {
+            let label =
+                format!("{units} units, {log_copies} copies of the log, map_cache_bytes {map_cache_bytes:?}");
+            let options = Options { log_copies, map_cache_bytes, ..Options::default() };
+            let made = |max_open_chunks_per_pu| {
+                let geometry = Geometry { max_open_chunks_per_pu, ..Geometry::example(1, units, 80, 24, 4) };
+                let shape = InstanceGeometry::new(&geometry, &(0..units).map(PuId).collect::<Vec<_>>());
+                Sizes::new::<Blocks>(&geometry, &shape, &options, (80 * units, 1), None)
+            };
+            assert!(made(open).is_ok(), "{label}: {:?}", made(open));
+            let error = made(open - 1).expect_err("one too few");
+            assert!(error.contains(&format!("up to {open} chunks open on each unit")), "{label}: {error}");
+        }
+    }
+
+    #[test]
     fn an_instance_that_exists_keeps_its_blocks() {
         let geometry = Geometry::example(1, 1, 60, 24, 4);
         let shape = InstanceGeometry::new(&geometry, &[PuId(0)]);

@@ -360,16 +360,20 @@ fn limits(ground: &Ground<'_>, options: &Options, width: u32, zone_count: u32) -
         ));
     }
     let (drive, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
-    // The log, a checkpoint and tails have a chunk each, and one zone more is closed.
-    let by_drive = if drive > 0 { u64::from(drive).saturating_sub(4) } else { u64::MAX };
-    let beside = u64::from(3 * ground.shape.units());
+    // The log (of each copy, where there is one unit), a checkpoint and tails have a chunk each, and one zone more is closed.
+    let units = ground.shape.units();
+    let own = 2 + if units == 1 { options.log_copies } else { 1 };
+    assert!((3..=4).contains(&own), "{own} chunks of the target's own on a unit");
+    let by_drive = if drive > 0 { u64::from(drive).saturating_sub(u64::from(own + 1)) } else { u64::MAX };
+    let beside = u64::from(own * units);
     let by_all =
         if all > 0 { u64::from(all).saturating_sub(beside) / u64::from(width) / 2 } else { u64::MAX };
     let most = by_drive.min(by_all);
     if most == 0 {
         return Err(format!(
-            "zns has five chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, max_open_chunks_per_pu \
-             {drive}); raise these"
+            "zns has {} chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, max_open_chunks_per_pu \
+             {drive}); raise these",
+            own + 2
         ));
     }
     let active_max = (ACTIVE_OF_OPEN * open_max).min(most).min(u64::from(zone_count).max(1));
@@ -425,6 +429,27 @@ mod tests {
         let group = Options { width: Width::Group, zone_chunks: Some(6), ..Options::default() };
         let narrow = sizes(&group, 160, None).expect("it fits");
         assert_eq!((narrow.width, narrow.zone_chunks), (2, 6));
+    }
+
+    #[test]
+    fn a_drive_on_which_too_few_chunks_may_be_open_is_refused() {
+        for (units, log_copies, open) in [(2, 2, 5), (1, 1, 5), (1, 2, 6)] {
+            let options = Options { log_copies, ..Options::default() };
+            let made = |max_open_chunks_per_pu| {
+                let geometry = Geometry {
+                    max_open_chunks_per_pu,
+                    mw_cunits: 8,
+                    ..Geometry::example(1, units, 80, 24, 4)
+                };
+                let shape = InstanceGeometry::new(&geometry, &(0..units).map(PuId).collect::<Vec<_>>());
+                let ground =
+                    Ground { geometry: &geometry, shape: &shape, good: 80 * units, group_units: units };
+                Sizes::new(&ground, &options, None)
+            };
+            assert!(made(open).is_ok(), "{units} units, {log_copies} copies: {:?}", made(open));
+            let error = made(open - 1).expect_err("one too few");
+            assert!(error.contains(&format!("zns has {open} chunks open on each unit")), "{error}");
+        }
     }
 
     fn small_buffer(buffer_units: u64) -> Options {
