@@ -72,7 +72,7 @@ impl fmt::Display for MountError {
                      forget what was answered since, without a word; "
                 )?;
                 f.write_str(if *can_drop {
-                    "mount with lost_log=drop to do so: blocks that were moved or written since then are older, or zero"
+                    "mount with lost_log=drop to do so: blocks that were moved or written since then are older, or errors"
                 } else {
                     "nothing was taken away, and to use the units anew the target must be removed and its chunks reset"
                 })

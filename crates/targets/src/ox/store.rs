@@ -106,7 +106,7 @@ pub trait Store: Clone + Debug + Sized {
         false
     }
 
-    /// Forgets whatever lies in a sector for which `keep` is false: what was reset since can only be named by a map whose log the
+    /// Nothing lies any more in sectors for which `keep` is false: what was reset since can only be named by a map whose log the
     /// media lost.
     fn retain(map: &mut Self::Map, shape: &InstanceGeometry, keep: &dyn Fn(PhysicalAddress) -> bool);
 

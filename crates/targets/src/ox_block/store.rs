@@ -19,7 +19,7 @@ use crate::recovery::media::Media;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::{LogEntry, Lsn, Transaction, TransactionId};
-use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind, L2p, PhysicalAddress, SectorTag, ValidMap};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind, L2p, Mapped, PhysicalAddress, SectorTag, ValidMap};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::transaction::BlockTransaction;
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
@@ -165,8 +165,16 @@ impl Store for Blocks {
     }
 
     fn retain(map: &mut BlockMap, shape: &InstanceGeometry, keep: &dyn Fn(PhysicalAddress) -> bool) {
-        let lost = map_cache::lost_place(shape.places());
-        map.l2p.retain_media(|place| place == lost || keep(place));
+        let (lost, mut gone) = (map_cache::lost_place(shape.places()), Vec::new());
+        map.l2p.for_each_media(|block, place| {
+            if place != lost && !keep(place) {
+                gone.push(block);
+            }
+        });
+        // They held something, and nobody knows what they hold now: errors, and not zeroes.
+        for block in gone {
+            map.l2p.set(block, Mapped::Media(lost));
+        }
     }
 
     fn live(map: &BlockMap, shape: &InstanceGeometry) -> ValidMap {

@@ -5,13 +5,15 @@ use crate::rig::{Rig, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{Config, FaultKind, Flash, ScheduledFault};
 use ocssd_ftl::log::{LogEntry, LogPage, Lsn};
-use ocssd_lightnvm::{Payload, Ppa};
+use ocssd_lightnvm::{Payload, Ppa, Status};
 use ocssd_targets::MountError;
 
 /// One page of the log each, and none cut off but by checkpoints.
 const OPTIONS: [(&str, &str); 3] =
     [("over_provisioning_percent", "70"), ("checkpoint_log_bytes", "1048576"), ("log_copies", "1")];
 const WRITES: u64 = 60;
+/// Writes whose pages come before every page that is lost: each has one at least.
+const SURE_WRITES: usize = 3;
 
 /// A drive that keeps bytes: pages of the log are found by them.
 fn drive() -> Config {
@@ -53,6 +55,7 @@ fn without(rig: &Rig, places: &[Ppa], seed: u64) -> Flash {
 
 #[test]
 fn a_lost_page_of_the_log_is_noticed_and_may_be_accepted() {
+    let mut errors = 0;
     for seed in 0..12 {
         let (mut rig, states) = written(seed);
         let pages = log_pages(&mut rig);
@@ -70,11 +73,24 @@ fn a_lost_page_of_the_log_is_noticed_and_may_be_accepted() {
         }
         let accepting = [&OPTIONS[..], &[("lost_log", "drop")]].concat();
         let mut rig = Rig::mount(again, &accepting, rig.now(), &label);
-        let found = rig.found();
-        // Each block is as it was after some write, or zero where its place was reset since.
-        for (block, &holds) in found.iter().enumerate() {
-            assert!(states.iter().any(|state| state[block] == holds), "{label}: block {block} holds {holds}");
+        let read: Vec<_> =
+            (0..).zip(&states[SURE_WRITES]).map(|(block, &sure)| (rig.read(block), sure)).collect();
+        // Each block is as it was after some write, or an error where its place was reset since: no zeroes, once it held something.
+        for (block, &(found, sure)) in read.iter().enumerate() {
+            match found {
+                Ok(holds) => {
+                    let is_old = states.iter().any(|state| state[block] == holds) && (holds > 0 || sure == 0);
+                    assert!(is_old, "{label}: block {block} holds {holds}");
+                }
+                Err(status) => {
+                    assert_eq!(status, Status::UNRECOVERED_READ, "{label}: block {block}");
+                    let block = u32::try_from(block).expect("small");
+                    rig.write(block, 1, 77);
+                    errors += 1;
+                }
+            }
         }
+        let found = rig.found();
         assert!(states.last() != Some(&found) && states[0] != found, "{label}: all or nothing was lost");
         rig.content = found;
         rig.write_at_random(30, &mut Prng::new(seed));
@@ -84,6 +100,7 @@ fn a_lost_page_of_the_log_is_noticed_and_may_be_accepted() {
         next.content.clone_from(&rig.content);
         next.verify();
     }
+    assert!(errors > 0, "no block lay where something was reset since");
 }
 
 /// With two copies it takes both.
