@@ -201,6 +201,9 @@ impl Content {
     pub fn scatter(&self, buffers: &mut Buffers, content: &[u8]) {
         assert!(self.lies_within(buffers), "{self:?} is outside of its buffers");
         assert!(content.len() <= index(self.bytes()), "{} bytes into {self:?}", content.len());
+        if let Self::Piece(piece) = self {
+            return piece.scatter(buffers, content);
+        }
         let pieces: Vec<Piece> = self.pieces(buffers).flatten().collect();
         let mut rest = content;
         for piece in pieces {

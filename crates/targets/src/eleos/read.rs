@@ -22,6 +22,9 @@ const FLIGHT_MAX: u32 = 64;
 /// Requests that read at once (chosen: as many as queues of a host are deep).
 pub const REQUESTS_MAX: u32 = 1024;
 
+/// Bytes of contents that are kept for the next reads at most (chosen: those of a deep queue of short pages, or of one long page).
+const CONTENT_KEPT_BYTES: usize = 4 << 20;
+
 /// A request that is read.
 #[derive(Clone, Debug)]
 struct Pending {
@@ -57,6 +60,11 @@ pub struct Reads {
     waiting: VecDeque<PartRead>,
     sent: Slab<PartRead>,
     spare: Vec<BufId>,
+    /// Memory of contents that nobody has, and bytes of it.
+    contents: Vec<Vec<u8>>,
+    kept_bytes: usize,
+    /// Parts of the page that is looked up: empty in between.
+    parts: Vec<Extent>,
 }
 
 impl Reads {
@@ -67,6 +75,27 @@ impl Reads {
             waiting: VecDeque::new(),
             sent: Slab::new(FLIGHT_MAX),
             spare: (0..FLIGHT_MAX).map(|_| buffers.take_whole(unit)).collect(),
+            contents: Vec::new(),
+            kept_bytes: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// So many bytes, in memory that an earlier read had, if there is any.
+    fn take_content(&mut self, bytes: usize) -> Vec<u8> {
+        let mut content = self.contents.pop().unwrap_or_default();
+        assert!(self.kept_bytes >= content.capacity(), "{} bytes are kept in all", self.kept_bytes);
+        self.kept_bytes -= content.capacity();
+        content.clear();
+        content.resize(bytes, 0);
+        content
+    }
+
+    /// A content is not needed any more.
+    fn give_back(&mut self, content: Vec<u8>) {
+        if self.kept_bytes + content.capacity() <= CONTENT_KEPT_BYTES {
+            self.kept_bytes += content.capacity();
+            self.contents.push(content);
         }
     }
 
@@ -109,9 +138,11 @@ impl Eleos {
             match change.content.part(newest.at + offset.min(page_bytes), wanted) {
                 Source::Bytes(content) => into.scatter(buffers, content),
                 Source::Whole(buffer, first) => {
+                    let mut content = self.store.reads.take_content(index(wanted));
                     let whole = buffers.whole(buffer, 0, buffers.sectors(buffer));
-                    let content = whole[first..first + index(wanted)].to_vec();
+                    content.copy_from_slice(&whole[first..first + index(wanted)]);
                     into.scatter(buffers, &content);
+                    self.store.reads.give_back(content);
                 }
             }
             self.store.stats.read_cached += 1;
@@ -120,20 +151,22 @@ impl Eleos {
                 .replies
                 .push_back(LogReply::success(tag, LogAnswer::Page { bytes: page_bytes }));
         }
-        let content = vec![0; index(wanted)];
+        let content = self.store.reads.take_content(index(wanted));
         let pending = Pending { tag, into, page_bytes, content, left: 1, status: Status::SUCCESS };
         let request = self.store.reads.requests.insert(pending);
         let request = request.unwrap_or_else(|_| unreachable!("room was asked for before"));
-        let parts: Vec<Extent> = self.store.map.parts(page).collect();
+        let mut parts = std::mem::take(&mut self.store.reads.parts);
+        parts.extend(self.store.map.parts(page));
         assert!(wanted == 0 || offset < page_bytes, "bytes behind the end of page {} are read", page.0);
         let (mut start, end) = (0, offset.saturating_add(wanted));
-        for part in parts {
+        for part in parts.drain(..) {
             let (from, to) = (offset.max(start), end.min(start + part.bytes));
             if from < to {
                 self.read_part(request, part, (from - start, to - from), from - offset, buffers);
             }
             start += part.bytes;
         }
+        self.store.reads.parts = parts;
         assert_eq!(start, page_bytes, "page {} has other parts than bytes", page.0);
         self.request_part_over(request, Status::SUCCESS, buffers);
     }
@@ -248,6 +281,7 @@ impl Eleos {
         } else {
             LogAnswer::Done
         };
+        self.store.reads.give_back(content);
         self.store.replies.push_back(LogReply { tag, status, refusal: None, answer });
     }
 }
