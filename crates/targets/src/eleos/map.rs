@@ -16,6 +16,7 @@ use ocssd_ftl::checkpoint::{SectionName, Sections};
 use ocssd_ftl::{InstanceGeometry, PhysicalAddress};
 use ocssd_lightnvm::interface::log_structured::{PageId, SessionId, Wsn};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as BTreeEntry;
 
 /// The section of pages: name and part, in order; a page with several parts has as many rows.
 const PAGES: SectionName = *b"pages   ";
@@ -167,9 +168,9 @@ impl Eleos {
         for entry in entries {
             match *entry {
                 Entry::First(page, extent) => {
-                    let mut old = Vec::new();
+                    let mut old = std::mem::take(&mut self.store.old);
                     self.store.map.begin(page, extent, &mut |part| old.push(part));
-                    self.forget_parts(&old);
+                    self.forget_parts(old);
                     self.part_is_true(page, extent);
                 }
                 Entry::Next(page, extent) => {
@@ -178,9 +179,9 @@ impl Eleos {
                     self.part_is_true(page, extent);
                 }
                 Entry::Deleted(page) => {
-                    let mut old = Vec::new();
+                    let mut old = std::mem::take(&mut self.store.old);
                     self.store.map.remove(page, &mut |part| old.push(part));
-                    self.forget_parts(&old);
+                    self.forget_parts(old);
                 }
                 Entry::Moved(page, from, to) => self.apply_move(page, from, to),
                 Entry::Session(session, wsn) => {
@@ -220,14 +221,17 @@ impl Eleos {
         self.look_at(source);
     }
 
-    fn forget_parts(&mut self, old: &[Extent]) {
-        for &part in old {
+    /// Parts that a page had are not needed any more. Their list is kept for the next.
+    fn forget_parts(&mut self, mut old: Vec<Extent>) {
+        for part in old.drain(..) {
             let chunk = self.space.live.remove(part, self.applied.0);
             self.space.changed(chunk);
             if self.space.live_count(chunk) == 0 {
                 self.look_at(chunk);
             }
         }
+        assert!(self.store.old.is_empty(), "parts of two pages are forgotten at once");
+        self.store.old = old;
     }
 
     /// The oldest change is durable: what it holds in memory is not needed any more.
@@ -238,8 +242,10 @@ impl Eleos {
             "{number:?}"
         );
         for row in &change.rows {
-            if self.store.newest.get(&row.page).is_some_and(|newest| newest.number == number) {
-                self.store.newest.remove(&row.page);
+            if let BTreeEntry::Occupied(newest) = self.store.newest.entry(row.page)
+                && newest.get().number == number
+            {
+                newest.remove();
             }
         }
         let session = self.store.sessions.get_mut(&change.session);

@@ -5,8 +5,8 @@
 //! neither a log nor a map of media, and collects no garbage.
 //!
 //! The machines are those of `ox`; here is what pages add: requests (`request`, `read`, `write`), changes that are not durable
-//! (`change`), where pages lie and what is needed (`extent`, `page_map`, `live`, `map`), their copies (`copy`), sectors on media
-//! (`sector`), entries of the log (`entry`), sizes and options, the answers to the machines (`store`), and what the host sees
+//! (`change`), where pages lie and what is needed (`extent`, `page_map`, `leaves`, `live`, `map`), their copies (`copy`), sectors
+//! on media (`sector`), entries of the log (`entry`), sizes and options, the answers to the machines (`store`), what the host sees
 //! (`target`). Deliberately not here: when a host flushes, what its pages mean, a map larger than memory.
 
 mod change;
@@ -14,6 +14,7 @@ mod copy;
 mod describe;
 mod entry;
 mod extent;
+mod leaves;
 mod live;
 mod map;
 mod options;

@@ -1,77 +1,12 @@
 //! Where pages lie: from their names to their parts, in 8 bytes a page where names are neighbours.
 //!
-//! Names are kept in leaves of 256 neighbours: a few as a sorted list, more as an array. A page of one part, as most are, is one
-//! number; of one with more the parts are in a list of their own. Memory: 8 bytes a page where names are dense, as those of a
-//! page table are; some 100 where each stands alone. Deliberately not here: what of it is durable, whose each chunk is (`live`).
+//! A page of one part, as most are, is one number; of one with more the parts are in a list of their own. Deliberately not here:
+//! numbers by names (`leaves`), what of it is durable, whose each chunk is (`live`).
 
 use super::extent::{Extent, PART_BYTES_MAX, SPOT_MAX, Spot, grains};
+use super::leaves::{Leaves, NOTHING};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::interface::log_structured::PageId;
-use std::collections::BTreeMap;
-
-/// Names of a leaf.
-const LEAF_PAGES: usize = 256;
-/// Names from which on a leaf is an array (chosen: its list would be half as long).
-const FEW_MAX: usize = 64;
-/// No page.
-const NOTHING: u64 = u64::MAX;
-
-#[derive(Clone, Debug)]
-enum Leaf {
-    /// Names within the leaf, in order, each with its number.
-    Few(Vec<(u8, u64)>),
-    /// A number for each name.
-    All(Box<[u64; LEAF_PAGES]>, u32),
-}
-
-impl Leaf {
-    fn get(&self, name: u8) -> u64 {
-        match self {
-            Self::Few(list) => {
-                list.binary_search_by_key(&name, |&(name, _)| name).map_or(NOTHING, |at| list[at].1)
-            }
-            Self::All(array, _) => array[usize::from(name)],
-        }
-    }
-
-    fn set(&mut self, name: u8, number: u64) {
-        match self {
-            Self::Few(list) => match list.binary_search_by_key(&name, |&(name, _)| name) {
-                Ok(at) if number == NOTHING => drop(list.remove(at)),
-                Ok(at) => list[at].1 = number,
-                Err(_) if number == NOTHING => {}
-                Err(at) => {
-                    list.insert(at, (name, number));
-                    if list.len() > FEW_MAX {
-                        let mut array = Box::new([NOTHING; LEAF_PAGES]);
-                        list.iter().for_each(|&(name, number)| array[usize::from(name)] = number);
-                        let count = u32::try_from(list.len()).expect("at most 256");
-                        *self = Self::All(array, count);
-                    }
-                }
-            },
-            Self::All(array, count) => {
-                let before = std::mem::replace(&mut array[usize::from(name)], number);
-                *count += u32::from(before == NOTHING && number != NOTHING);
-                *count -= u32::from(before != NOTHING && number == NOTHING);
-            }
-        }
-    }
-
-    const fn is_empty(&self) -> bool {
-        match self {
-            Self::Few(list) => list.is_empty(),
-            Self::All(_, count) => *count == 0,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Few(list) => list.capacity() * size_of::<(u8, u64)>(),
-            Self::All(..) => size_of::<[u64; LEAF_PAGES]>(),
-        }
-    }
-}
 
 /// The parts of a page.
 #[derive(Clone, Copy, Debug)]
@@ -84,17 +19,13 @@ enum Parts<'a> {
 /// The map.
 #[derive(Clone, Debug, Default)]
 pub struct PageMap {
-    leaves: BTreeMap<u64, Leaf>,
+    numbers: Leaves,
     /// Parts of pages that have more than one.
     many: Vec<Vec<Extent>>,
     /// Free places of that list.
     spare: Vec<u32>,
     pages: u64,
     bytes: u64,
-}
-
-const fn split(page: PageId) -> (u64, u8) {
-    (page.0 >> 8, page.0.to_le_bytes()[0])
 }
 
 fn pack(extent: Extent) -> u64 {
@@ -109,17 +40,11 @@ fn low(number: u64) -> u32 {
 
 impl PageMap {
     fn number(&self, page: PageId) -> u64 {
-        let (leaf, name) = split(page);
-        self.leaves.get(&leaf).map_or(NOTHING, |leaf| leaf.get(name))
+        self.numbers.get(page.0)
     }
 
     fn set_number(&mut self, page: PageId, number: u64) {
-        let (leaf, name) = split(page);
-        let entry = self.leaves.entry(leaf).or_insert_with(|| Leaf::Few(Vec::new()));
-        entry.set(name, number);
-        if entry.is_empty() {
-            self.leaves.remove(&leaf);
-        }
+        self.numbers.set(page.0, number);
     }
 
     fn parts_of(&self, number: u64) -> Parts<'_> {
@@ -135,7 +60,11 @@ impl PageMap {
 
     /// The parts of a page, in order; none of one that is not there. Cost: two cache misses for a page of one part.
     pub fn parts(&self, page: PageId) -> impl Iterator<Item = Extent> + Clone + '_ {
-        let (one, many) = match self.parts_of(self.number(page)) {
+        self.parts_at(self.number(page))
+    }
+
+    fn parts_at(&self, number: u64) -> impl Iterator<Item = Extent> + Clone + '_ {
+        let (one, many) = match self.parts_of(number) {
             Parts::None => (None, &[][..]),
             Parts::One(extent) => (Some(extent), &[][..]),
             Parts::Many(parts) => (None, parts),
@@ -145,8 +74,8 @@ impl PageMap {
 
     /// The bytes of a page, if it is there.
     pub fn bytes(&self, page: PageId) -> Option<u32> {
-        let is_there = self.number(page) != NOTHING;
-        is_there.then(|| self.parts(page).map(|part| part.bytes).sum())
+        let number = self.number(page);
+        (number != NOTHING).then(|| self.parts_at(number).map(|part| part.bytes).sum())
     }
 
     /// A page is not there any more; `old` is told each of its parts.
@@ -155,14 +84,22 @@ impl PageMap {
         if number == NOTHING {
             return;
         }
-        for part in self.parts(page).collect::<Vec<_>>() {
-            self.bytes -= u64::from(part.bytes);
-            old(part);
-        }
         assert!(self.pages > 0, "page {} is removed from no pages", page.0);
-        self.give_up_list(number);
+        self.forget_parts(number, old);
         self.pages -= 1;
         self.set_number(page, NOTHING);
+    }
+
+    /// The parts that a number stands for are not needed any more; `old` is told each.
+    fn forget_parts(&mut self, number: u64, old: &mut dyn FnMut(Extent)) {
+        let mut bytes = 0;
+        for part in self.parts_at(number) {
+            bytes += u64::from(part.bytes);
+            old(part);
+        }
+        assert!(bytes > 0 && bytes <= self.bytes, "a page of {bytes} bytes, of {} in all", self.bytes);
+        self.bytes -= bytes;
+        self.give_up_list(number);
     }
 
     /// A page begins anew with this part; `old` is told each of those it had.
@@ -171,11 +108,7 @@ impl PageMap {
         if number == NOTHING {
             self.pages += 1;
         } else {
-            for part in self.parts(page).collect::<Vec<_>>() {
-                self.bytes -= u64::from(part.bytes);
-                old(part);
-            }
-            self.give_up_list(number);
+            self.forget_parts(number, old);
         }
         self.bytes += u64::from(part.bytes);
         assert!(self.bytes >= u64::from(part.bytes), "bytes of pages wrap");
@@ -245,16 +178,11 @@ impl PageMap {
 
     /// Tells of every page and its parts, in the order of names.
     pub fn for_each(&self, mut each: impl FnMut(PageId, &[Extent])) {
-        for (&leaf, of) in &self.leaves {
-            for name in 0..=u8::MAX {
-                let page = PageId(leaf << 8 | u64::from(name));
-                match self.parts_of(of.get(name)) {
-                    Parts::None => {}
-                    Parts::One(extent) => each(page, &[extent]),
-                    Parts::Many(parts) => each(page, parts),
-                }
-            }
-        }
+        self.numbers.for_each(|page, number| match self.parts_of(number) {
+            Parts::None => unreachable!("page {page} is listed, and is not there"),
+            Parts::One(extent) => each(PageId(page), &[extent]),
+            Parts::Many(parts) => each(PageId(page), parts),
+        });
     }
 
     /// Pages there are.
@@ -269,12 +197,9 @@ impl PageMap {
 
     /// Bytes of memory it takes.
     pub fn memory_bytes(&self) -> u64 {
-        // A node of the tree holds 11 entries and is two thirds full.
-        let leaves: usize = self.leaves.values().map(Leaf::bytes).sum();
-        let nodes = self.leaves.len() * (size_of::<(u64, Leaf)>() * 3 / 2);
         let lists: usize = self.many.iter().map(|parts| parts.capacity() * size_of::<Extent>()).sum();
         let lists = lists + self.many.capacity() * size_of::<Vec<Extent>>();
-        u64::try_from(leaves + nodes + lists).expect("an index")
+        u64::try_from(self.numbers.memory_bytes() + lists).expect("an index")
     }
 
     /// Asserts that counts agree. Cost: all pages.
@@ -304,6 +229,7 @@ const _: () = assert!(grains(PART_BYTES_MAX) as u64 * 64 > PART_BYTES_MAX as u64
 mod tests {
     use super::*;
     use ocssd_base::Prng;
+    use std::collections::BTreeMap;
 
     fn extent(spot: u64, bytes: u32) -> Extent {
         Extent { spot: Spot(spot), bytes }

@@ -103,6 +103,8 @@ pub struct Pages {
     pub(super) reads: Reads,
     /// Parts that victims had when they were chosen, in order.
     pub(super) victims: BTreeMap<ChunkIndex, Vec<(PageId, Extent)>>,
+    /// Parts that a page had before, while they are forgotten.
+    pub(super) old: Vec<Extent>,
     pub(super) shutdown: Option<Tag>,
     pub(super) stats: PageStats,
 }
@@ -184,6 +186,7 @@ impl Store for Pages {
             staging: Staging::new(limits.stages),
             reads: Reads::new(sizes.unit, buffers),
             victims: BTreeMap::new(),
+            old: Vec::new(),
             shutdown: None,
             stats: PageStats::default(),
         }
