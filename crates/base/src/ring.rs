@@ -24,6 +24,7 @@ impl<T> Ring<T> {
     ///
     /// # Errors
     /// The value itself, if the ring is full.
+    #[inline]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         if self.is_full() {
             return Err(value);
@@ -33,13 +34,14 @@ impl<T> Ring<T> {
     }
 
     /// Takes the oldest value.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let oldest = self.queue.pop_front();
+        let oldest = self.queue.pop_front()?;
         if self.queue.is_empty() {
             // From the first place on again: a ring of thousands that holds a few stays in the processor's cache.
             self.queue.clear();
         }
-        oldest
+        Some(oldest)
     }
 
     /// The oldest value.

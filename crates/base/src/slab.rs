@@ -8,6 +8,7 @@
 pub struct SlabKey(pub u32);
 
 impl SlabKey {
+    #[inline]
     fn index(self) -> usize {
         usize::try_from(self.0).expect("a 32-bit index on a machine of at least 32 bits")
     }
@@ -61,6 +62,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// If the place is free.
+    #[inline]
     pub fn remove(&mut self, key: SlabKey) -> T {
         let value = self.places[key.index()].take().expect("a key is removed once");
         self.free.push(key);
@@ -71,6 +73,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// If the place is free.
+    #[inline]
     pub fn free(&mut self, key: SlabKey) {
         let place = &mut self.places[key.index()];
         assert!(place.is_some(), "a key is removed once");
@@ -89,6 +92,7 @@ impl<T> Slab<T> {
     /// # Panics
     /// If the place is free.
     #[must_use]
+    #[inline]
     pub fn get(&self, key: SlabKey) -> &T {
         self.places[key.index()].as_ref().expect("a key names a value in use")
     }
@@ -97,6 +101,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// If the place is free.
+    #[inline]
     pub fn get_mut(&mut self, key: SlabKey) -> &mut T {
         self.places[key.index()].as_mut().expect("a key names a value in use")
     }
@@ -108,12 +113,14 @@ impl<T> Slab<T> {
 
     /// How many places are taken.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
     /// True if no place is taken.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.free.len() == self.places.len()
     }

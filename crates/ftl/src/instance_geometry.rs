@@ -4,8 +4,11 @@
 //! line by line, in a line unit by unit, so that a chunk is a run of places and a map entry needs no address format.
 //! Deliberately not here: the order in which a line is written (`provision`).
 
-use ocssd_base::Divisor;
+use ocssd_base::{Divisor, usize_of};
 use ocssd_lightnvm::{ChunkId, Geometry, Ppa, PuId};
+
+/// A unit of the drive that is none of the instance's.
+const NO_UNIT: u32 = u32::MAX;
 
 /// A line of an instance, from 0: the index of its chunks in their units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +29,7 @@ pub struct ChunkIndex(pub u32);
 impl ChunkIndex {
     /// As an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::try_from(self.0).expect("32 bits fit an index")
     }
@@ -34,6 +38,7 @@ impl ChunkIndex {
 impl LineId {
     /// As an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::try_from(self.0).expect("32 bits fit an index")
     }
@@ -42,6 +47,7 @@ impl LineId {
 impl UnitIndex {
     /// As an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::try_from(self.0).expect("32 bits fit an index")
     }
@@ -51,6 +57,9 @@ impl UnitIndex {
 #[derive(Clone, Debug)]
 pub struct InstanceGeometry {
     units: Vec<PuId>,
+    /// By unit of the drive: which of the instance's it is.
+    by_name: Vec<u32>,
+    per_unit: Divisor,
     lines: u32,
     chunks_per_pu: u32,
     sectors_per_chunk: u32,
@@ -68,7 +77,13 @@ impl InstanceGeometry {
         assert!(!units.is_empty(), "an instance has at least one unit");
         assert!(units.iter().all(|unit| unit.0 < geometry.pu_count()), "a unit beyond the drive was leased");
         let unit_count = u32::try_from(units.len()).expect("fewer units than 2^32");
+        let mut by_name = vec![NO_UNIT; usize_of(geometry.pu_count())];
+        for (&unit, index) in units.iter().zip(0..) {
+            by_name[usize_of(unit.0)] = index;
+        }
         Self {
+            by_name,
+            per_unit: Divisor::new(u64::from(geometry.chunks_per_pu)),
             units: units.to_vec(),
             lines: geometry.chunks_per_pu,
             chunks_per_pu: geometry.chunks_per_pu,
@@ -86,6 +101,7 @@ impl InstanceGeometry {
 
     /// Units.
     #[must_use]
+    #[inline]
     pub fn units(&self) -> u32 {
         u32::try_from(self.units.len()).expect("fewer units than 2^32")
     }
@@ -118,6 +134,7 @@ impl InstanceGeometry {
 
     /// The drive's name for a line's chunk on a unit.
     #[must_use]
+    #[inline]
     pub fn chunk(&self, line: LineId, unit: UnitIndex) -> ChunkId {
         assert!(line.0 < self.lines, "a line beyond the instance");
         ChunkId(self.units[unit.index()].0 * self.chunks_per_pu + line.0)
@@ -131,6 +148,7 @@ impl InstanceGeometry {
 
     /// A place by line, unit and sector.
     #[must_use]
+    #[inline]
     pub fn split(&self, place: PhysicalAddress) -> (LineId, UnitIndex, u32) {
         let (chunk, sector) = self.per_chunk.div_rem(place.0);
         let (line, unit) = self.per_line.div_rem(chunk);
@@ -162,6 +180,7 @@ impl InstanceGeometry {
 
     /// The line and the unit of a chunk.
     #[must_use]
+    #[inline]
     pub fn split_chunk(&self, chunk: ChunkIndex) -> (LineId, UnitIndex) {
         let (line, unit) = self.per_line.div_rem(u64::from(chunk.0));
         let narrow = |value: u64| u32::try_from(value).expect("a chunk of the instance has 32-bit parts");
@@ -170,18 +189,20 @@ impl InstanceGeometry {
 
     /// The drive's name of a chunk.
     #[must_use]
+    #[inline]
     pub fn chunk_id(&self, chunk: ChunkIndex) -> ChunkId {
         let (line, unit) = self.split_chunk(chunk);
         self.chunk(line, unit)
     }
 
-    /// The chunk that the drive calls so; `None` if it is on no unit of the instance. Cost: a pass over the units.
+    /// The chunk that the drive calls so; `None` if it is on no unit of the instance. Cost: a multiplication.
     #[must_use]
+    #[inline]
     pub fn find_chunk(&self, chunk: ChunkId) -> Option<ChunkIndex> {
-        let (pu, line) = (chunk.0 / self.chunks_per_pu, chunk.0 % self.chunks_per_pu);
-        let unit = self.units.iter().position(|unit| unit.0 == pu)?;
-        let unit = u32::try_from(unit).expect("fewer units than 2^32");
-        Some(ChunkIndex(line * self.units() + unit))
+        let (pu, line) = self.per_unit.div_rem(u64::from(chunk.0));
+        let narrow = |value: u64| u32::try_from(value).expect("a chunk of the drive has 32-bit parts");
+        let unit = *self.by_name.get(usize_of(narrow(pu)))?;
+        (unit != NO_UNIT).then(|| ChunkIndex(narrow(line) * self.units() + unit))
     }
 
     /// The line a place is in.
@@ -201,6 +222,7 @@ impl InstanceGeometry {
     /// # Panics
     /// If the place is beyond the instance.
     #[must_use]
+    #[inline]
     pub fn ppa(&self, place: PhysicalAddress) -> Ppa {
         let (line, unit, sector) = self.split(place);
         Ppa::new(self.chunk(line, unit), sector)

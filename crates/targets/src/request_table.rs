@@ -77,6 +77,16 @@ impl<K: RequestKind> RequestTable<K> {
         self.pending.insert(fresh).unwrap_or_else(|_| unreachable!("there is room"))
     }
 
+    /// Takes a request, for which there is room, of which all is asked of the device already, in one part.
+    #[inline(always)]
+    pub fn insert_issued(&mut self, request: K::Request, own: K) -> SlabKey {
+        assert!(self.has_room(), "a request is taken without room for its reply");
+        self.parts += 1;
+        let done = K::count(&request);
+        let issued = Pending { request, done, own, parts: 1, status: Status::SUCCESS };
+        self.pending.insert(issued).unwrap_or_else(|_| unreachable!("there is room"))
+    }
+
     /// A read waits for its turn.
     pub fn queue_read(&mut self, key: SlabKey) {
         assert_eq!(self.pending.get(key).done, 0, "a read is queued twice");

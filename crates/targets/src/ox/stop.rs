@@ -78,14 +78,16 @@ impl<S: Store> Ox<S> {
     /// Nothing is in flight and somebody waits: something is tried that would not be otherwise, or changes end. True if
     /// there is something to go on with.
     pub(crate) fn give_up(&mut self) -> bool {
+        if self.flight.len() > 0 || self.refuses_changes().is_some() {
+            return false;
+        }
         let waits = S::is_waiting(self)
             || !self.commits.is_empty()
             || !self.urgent.is_empty()
             || !self.logged.is_empty() && S::is_log_awaited(self)
             || self.journal.is_writing()
             || self.buffer.ready(StreamIndex::USER) > 0;
-        let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
-        if !is_stuck {
+        if !waits {
             return false;
         }
         if self.drop_copies() {

@@ -5,14 +5,17 @@
 //! zeroes, and no read of anything (defect 9 of docs/ox-block.md). Deliberately not here: sectors that are asked for again
 //! (`retry`).
 
+use super::requests::OfRequest;
 use super::store::{BlockRead, OxBlock, UserRead};
 use crate::ox::flight::Purpose;
 use crate::ox::retry::Whose;
+use crate::ox::state::Ending;
 use crate::ox::write_buffer::BufferUnitId;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, Mapped, SectorTag};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
+use ocssd_lightnvm::block::{BlockOp, BlockRequest};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Completion, Op, Ppa, Status, VECTOR_MAX};
 
 impl OxBlock {
     /// Carries out waiting reads. True if any could be.
@@ -34,6 +37,47 @@ impl OxBlock {
             any = true;
         }
         any
+    }
+
+    /// Takes a read of one block on media and gives its command at once: nearly all reads are that, and it is what
+    /// [`Self::serve_reads`] would come to, first of all procedures. `None`, and nothing changed, if it is another or has to wait.
+    #[inline(always)]
+    pub(super) fn take_direct_read(
+        &mut self,
+        request: &BlockRequest,
+        buffers: &mut Buffers,
+    ) -> Option<Command> {
+        if request.op != BlockOp::Read || request.count != 1 || !self.is_next_read_first() {
+            return None;
+        }
+        // Field by field: a copy of what the host has just written in parts makes the processor wait.
+        let BlockRequest { tag, block, buffer, .. } = *request;
+        let buffer = buffer?;
+        if block >= self.sizes.blocks || self.store.transactions.role_of(tag).is_some() {
+            return None;
+        }
+        let Mapped::Media(place) = self.store.l2p.get(block) else { return None };
+        if self.is_lost(place) || self.held(place).is_some() {
+            return None;
+        }
+        self.space.hold(self.space.shape.chunk_of(place).0);
+        let first = self.space.shape.ppa(place);
+        buffers.addresses_mut(buffer)[0] = first;
+        self.store.stats.user_read += 1;
+        let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer: Some(buffer) };
+        let own = OfRequest { is_resolved: true, role: None };
+        let request = self.store.requests.insert_issued(request, own);
+        let purpose = Purpose::Own(BlockRead::User(UserRead { request, index: 0, count: 1 }));
+        let addresses = Addresses::Run { first, count: 1 };
+        Some(self.flight.make(purpose, Op::Read, addresses, Some(buffer), 0))
+    }
+
+    /// True if a read that comes now would be looked up and sent before anything else is done, its pages being in memory.
+    fn is_next_read_first(&self) -> bool {
+        let is_none_before = !self.flight.has_next() && self.flight.deadline().is_none();
+        let has_room = self.store.requests.has_room() && self.flight.has_room(1);
+        let is_taken = self.ending == Ending::No && self.store.cache.is_none();
+        is_none_before && has_room && is_taken && self.store.requests.next_read().is_none()
     }
 
     /// Looks up every block. What is not on media is there at once; of the rest the addresses are in the buffer's list.
@@ -155,8 +199,10 @@ impl OxBlock {
         } else {
             self.retry(Whose::Own(BlockRead::User(read)), Failed::new(bad, how), buffers);
         }
-        // What waits for a command has room for one.
-        self.work_due |= self.store.requests.next_read().is_some() || self.flight.len() == 0;
+        // What waits for a command has room for one, if there was none before.
+        let was_full = !self.flight.has_room(2);
+        let is_next = was_full || self.store.requests.next_read().is_some();
+        self.work_due |= is_next || self.flight.len() == 0;
     }
 
     /// Where a sector of a user's read is, and where it goes to.

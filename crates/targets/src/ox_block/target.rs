@@ -67,8 +67,14 @@ impl Target for OxBlock {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         self.now = now;
+        if out.has_room()
+            && let Some(command) = self.take_direct_read(request, &mut out.buffers)
+        {
+            out.command(command);
+            return Admission::Taken;
+        }
         match self.take_request(*request) {
             Ok(()) => Admission::Taken,
             Err(_) => Admission::Full,
