@@ -225,6 +225,7 @@ canaries! {
     lightlsm_truncated_too_early_is_found: "truncated-too-early", Tiny;
     lightlsm_window_forgotten_is_found: "window-forgotten", Tiny;
     lightlsm_log_not_replayed_is_found: "log-not-replayed", Tiny;
+    lightlsm_copied_when_readable_is_found: "copied-when-readable", Tiny;
 }
 
 canaries! {

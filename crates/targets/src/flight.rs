@@ -33,6 +33,8 @@ pub struct Flight<P> {
     /// Commands at once.
     most: usize,
     planes: PlaneRule,
+    /// Sectors of the writes that were sent.
+    written: u64,
 }
 
 impl<P: Copy + std::fmt::Debug> Flight<P> {
@@ -47,6 +49,7 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
             to_device: Ring::new(places),
             most: places,
             planes,
+            written: 0,
         }
     }
 
@@ -73,6 +76,9 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
         let command = self.make(purpose, op, addresses, buffer, buffer_first);
         if !matches!(op, Op::Read) {
             self.again.note(&command);
+        }
+        if matches!(op, Op::Write { .. }) {
+            self.written += u64::from(command.addresses.count());
         }
         self.to_device.push(command).expect("there are as many places as commands");
         assert!(self.to_device.len() <= self.purposes.len(), "a command without a purpose waits");
@@ -170,6 +176,12 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
         Ok(true)
     }
 
+    /// Sectors of the writes that were sent, each counted once: a write that goes out again because the drive did not carry it
+    /// out programs nothing twice.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
     /// What it counts.
     pub fn counter(&self) -> Counter {
         let about = "writes, resets and flushes the drive did not carry out, sent again";
@@ -233,6 +245,7 @@ mod tests {
         ];
         assert_eq!(parts.collect::<Vec<_>>(), expected);
         assert_eq!((flight.len(), flight.has_next()), (4, false), "they are in flight");
+        assert_eq!(flight.written(), 4, "a read, a reset and a flush write nothing");
         let buffers = nothing();
         let end = |&at: &usize| {
             flight.end(Nanos(0), &mut Completion::success(taken[at].tag), &buffers).expect("it is over")

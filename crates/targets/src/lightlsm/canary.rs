@@ -29,6 +29,8 @@ pub enum Canary {
     WindowForgotten,
     /// A mount takes the checkpoint for all there is.
     LogNotReplayed,
+    /// What can be read is programmed once more, as a collector moves what is alive.
+    CopiedWhenReadable,
     /// On extents: how far content goes is guessed from what it looks like, not taken from the catalog.
     ContentGuessed,
 }
@@ -49,6 +51,7 @@ impl Canary {
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::WindowForgotten, "window-forgotten"),
         (Self::LogNotReplayed, "log-not-replayed"),
+        (Self::CopiedWhenReadable, "copied-when-readable"),
         (Self::ContentGuessed, "content-guessed"),
     ];
 }

@@ -115,13 +115,16 @@ impl LightLsm {
         };
         let written = if is_again { &mut self.stats.rewritten } else { fresh };
         *written += u64::from(sectors);
-        self.stats.programmed += u64::from(sectors);
         let addresses = run_at(&self.space.shape, at, sectors);
         self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
     }
 
     /// A write of a page ended.
     pub(super) fn page_done(&mut self, kind: PageKind, page: SlabKey, status: Status) {
+        if !status.is_success() {
+            let sectors = if kind == PageKind::Log { self.sizes.page } else { self.sizes.unit };
+            self.stats.failed += u64::from(sectors);
+        }
         match kind {
             PageKind::Log => self.journal.log_page_done(page, status, &mut self.space),
             PageKind::Checkpoint => {

@@ -3,6 +3,7 @@
 //! A unit that the media failed goes to the next place of its column, in another chunk if the drive closed this one. Behind a
 //! published table fill is written until its last units can be read (MW_CUNITS). Deliberately not here: which units there are.
 
+use super::canary::Canary;
 use super::change::Number;
 use super::flight::Purpose;
 use super::journal::run_at;
@@ -117,12 +118,12 @@ impl LightLsm {
         object.in_flight += 1;
         let is_again = unit.is_some_and(|unit| object.again.remove(&unit));
         let cause = match unit {
+            Some(unit) if object.layout.find(unit).is_some() => &mut self.stats.copied,
             Some(_) if is_again => &mut self.stats.rewritten,
             Some(_) => &mut self.stats.content_written,
             None => &mut self.stats.padded,
         };
         *cause += u64::from(sectors);
-        self.stats.programmed += u64::from(sectors);
         let stream = object.stream;
         self.meetings.write(self.space.shape.split_chunk(place.chunk).1, number, stream);
         let addresses = run_at(&self.space.shape, place, sectors);
@@ -141,11 +142,15 @@ impl LightLsm {
         buffers: &mut Buffers,
     ) {
         let (status, config, unit) = (completion.status, self.append, what.ok());
+        let copies = self.has_canary(Canary::CopiedWhenReadable);
         self.paddings.extend(what.err());
         self.meetings.written(self.space.shape.split_chunk(at.chunk).1, number);
         let object = self.shelf.get_mut(number);
         assert!(object.in_flight > 0, "a write of number {} ended that was not sent", number.0);
         object.in_flight -= 1;
+        if !status.is_success() {
+            self.stats.failed += u64::from(self.sizes.unit);
+        }
         if let Some(unit) = unit {
             assert!(
                 object.memory.contains_key(&unit),
@@ -163,6 +168,10 @@ impl LightLsm {
         let over = programmed(object.column(column), at, outcome(status, unit), &config, &mut events);
         for event in events {
             if let AppendEvent::Readable(Some(unit)) = event {
+                if copies {
+                    object.column(column).waiting.push_back(unit);
+                    continue;
+                }
                 let buffer = object.memory.remove(&unit).expect("it was held until it can be read");
                 buffers.give_back(buffer);
             }

@@ -80,7 +80,6 @@ impl LightLsm {
         let count = self.sizes.unit - from % self.sizes.unit;
         assert!(from + count <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
         self.stats.closed_by_padding += u64::from(count);
-        self.stats.programmed += u64::from(count);
         let addresses = run_at(&self.space.shape, Append { chunk, sector: from }, count);
         let padding = self.paddings.pop().expect("it was looked at");
         let purpose = Purpose::Close { chunk, from, padding };

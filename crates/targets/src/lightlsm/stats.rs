@@ -43,21 +43,22 @@ pub struct LightLsmStats {
     pub read_failed: u64,
     /// Chunks reset.
     pub resets: u64,
-    /// Sectors of live tables that were copied so that a chunk can be reset: always 0, for no two share one.
+    /// Sectors of programs that the media failed.
+    pub failed: u64,
+    /// Sectors of content that was on media already when it was programmed, as a collector copies what is alive. There is no
+    /// collector, for no two tables share a chunk, and `check` asserts that there are none.
     pub copied: u64,
-    /// Everything programmed: the causes above, added up where the commands are sent.
-    pub programmed: u64,
 }
 
 impl LightLsmStats {
-    /// What the causes come to; equals [`LightLsmStats::programmed`].
+    /// What the causes come to: all that was sent to the drive to be programmed.
     pub const fn causes(&self) -> u64 {
         let content = self.content_written + self.padded + self.closed_by_padding + self.copied;
         content + self.log_written + self.checkpoint_written + self.rewritten
     }
 
-    /// All of them, with a line about each.
-    pub fn counters(&self) -> Vec<Counter> {
+    /// All of them, with a line about each. `programmed` sectors were sent to the drive.
+    pub fn counters(&self, programmed: u64) -> Vec<Counter> {
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
         vec![
             count("table_bytes", "Bytes appended to tables.", self.table_bytes),
@@ -94,8 +95,13 @@ impl LightLsmStats {
             count("read_again_sectors", "Sectors read again after the media failed them.", self.read_again),
             count("read_failed", "Reads of hosts that failed.", self.read_failed),
             count("resets", "Chunks reset.", self.resets),
-            count("gc_copied_sectors", "Sectors copied by garbage collection: there is none.", self.copied),
-            count("programmed_sectors", "Sectors programmed for any reason.", self.programmed),
+            count("program_failed_sectors", "Sectors of programs that the media failed.", self.failed),
+            count(
+                "gc_copied_sectors",
+                "Sectors programmed though they were on media: copies of a garbage collection.",
+                self.copied,
+            ),
+            count("programmed_sectors", "Sectors programmed for any reason.", programmed),
         ]
     }
 }

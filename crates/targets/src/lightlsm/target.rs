@@ -97,7 +97,7 @@ impl Target for LightLsm {
 
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
-        let mut counters = self.stats.counters();
+        let mut counters = self.stats.counters(self.flight.written());
         counters.push(self.flight.counter());
         let (content, unfilled) = self.fragmentation();
         let memory = self.memory();
