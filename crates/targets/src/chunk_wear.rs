@@ -9,7 +9,8 @@
 //! Why the spread stays bounded: while every cold chunk is moved once, the others gain interval x cold / others resets on the
 //! bound, and a chunk that was moved wears like the others. Counts are in checkpoints. What was reset since the newest one is
 //! forgotten in a power cut, but for what the drive's wear index tells: a chunk with a larger index was reset as often as one
-//! with a smaller one, at least. Without a bound nothing is counted.
+//! with a smaller one, at least. Without a bound nothing is counted, unless the counts are wanted for the choice of free chunks
+//! alone (`lightlsm`).
 //!
 //! Deliberately not here: moving, which is the target's (`level` of `zns` and `kv`), and which chunks may be moved.
 
@@ -77,6 +78,11 @@ impl<O: PartialEq> ChunkWear<O> {
         new
     }
 
+    /// The same counts, for which nothing is ever moved.
+    pub fn counting(saved: &[u32], wear_index: &[u8]) -> Self {
+        Self { bound: None, ..Self::new(Some(u32::MAX), saved, wear_index) }
+    }
+
     /// The bound.
     pub const fn bound(&self) -> Option<u32> {
         self.bound
@@ -92,7 +98,7 @@ impl<O: PartialEq> ChunkWear<O> {
         self.resets.get(chunk.index()).copied().unwrap_or(0)
     }
 
-    /// Resets the least worn chunk lags behind the most worn one; 0 without a bound. Cost: a pass over the chunks.
+    /// Resets the least worn chunk lags behind the most worn one; 0 if nothing is counted. Cost: a pass over the chunks.
     pub fn lag(&self) -> u32 {
         self.most - self.resets.iter().copied().min().unwrap_or(0)
     }
@@ -215,6 +221,10 @@ mod tests {
         assert_eq!(fresh.lag(), 0, "counts of another number of chunks say nothing");
         let none = ChunkWear::<u32>::new(None, &[5, 9], &[0, 200]);
         assert!(!none.is_due() && none.lag() == 0 && none.encode().is_empty());
+        let mut counting = ChunkWear::<u32>::counting(&[5, 9, 0, 3], &[1, 2, 3, 1]);
+        reset(&mut counting, 1, 100);
+        assert_eq!((counting.resets(chunk(1)), counting.lag()), (109, 106));
+        assert!(!counting.is_due() && !counting.lags(chunk(3)), "nothing is moved");
     }
 
     #[test]

@@ -243,7 +243,10 @@ fn ox_machines(draw: &mut Draw, config: &Config, size: Size, options: &mut Vec<(
 fn lightlsm(draw: &mut Draw, config: &Config) -> Chosen {
     let mut options = Vec::new();
     let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
-    set("placement", draw.one_of(&["horizontal", "horizontal", "vertical", "width:2", "level"]).to_owned());
+    set(
+        "placement",
+        draw.one_of(&["horizontal", "horizontal", "vertical", "groups:1", "width:2", "level"]).to_owned(),
+    );
     set("spare_percent", draw.between(5, 30).to_string());
     if draw.percent(60) {
         set("tables_max", draw.between(3, 9).to_string());

@@ -6,7 +6,7 @@
 
 use super::canary::Canary;
 use super::change::{Change, Number, records_of, to_records};
-use super::journal::{CATALOG, INFO, Info};
+use super::journal::{CATALOG, INFO, Info, WEAR};
 use super::shelf::Row;
 use super::sizes::RUNS_PIECE;
 use super::state::LightLsm;
@@ -250,10 +250,14 @@ impl LightLsm {
         };
         let catalog = self.catalog.encode(!self.has_canary(Canary::AttributesForgotten));
         let page_bytes = u32::try_from(self.sizes.unit_bytes).expect("a unit is small");
-        let sections = [(INFO, &info.encode()[..]), (CATALOG, catalog.as_slice())];
-        self.journal.begin_checkpoint(info.start, page_bytes, &sections);
+        let (start, info, wear) = (info.start, info.encode(), self.space.wear.encode());
+        let mut sections = vec![(INFO, &info[..]), (CATALOG, catalog.as_slice())];
+        if !wear.is_empty() {
+            sections.push((WEAR, wear.as_slice()));
+        }
+        self.journal.begin_checkpoint(start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
-            self.journal.cut_log(info.start, &mut self.space);
+            self.journal.cut_log(start, &mut self.space);
         }
         true
     }

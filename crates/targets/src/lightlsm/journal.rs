@@ -18,7 +18,9 @@ use ocssd_lightnvm::{Addresses, Buffers, Op, Ppa, Status};
 pub const INFO: SectionName = *b"lightlsm";
 /// The section of the catalog.
 pub const CATALOG: SectionName = *b"catalog ";
-/// The layout of both; raised when an older reader would misread them.
+/// The section of how often chunks were reset; none of extents.
+pub const WEAR: SectionName = *b"wear    ";
+/// The layout of the first two; raised when an older reader would misread them.
 const VERSION: u32 = 1;
 
 /// What a checkpoint says of the instance.

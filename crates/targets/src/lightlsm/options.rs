@@ -15,8 +15,10 @@ pub enum Placement {
     /// All of them: one table has the whole drive's bandwidth, and meets every other.
     #[default]
     Horizontal,
-    /// Those of one group, and the next table those of the next: tables written side by side meet less.
+    /// Those of one group for each stream that writes at the time: a flush and compactions do not meet.
     Vertical,
+    /// Those of so many groups, and the next table those of the next so many: with one what the paper's program did.
+    Groups(u32),
     /// So many, and the next table the next so many.
     Width(u32),
     /// Those of one group, by the level of the tree: tables that die together lie together.
@@ -28,6 +30,7 @@ impl fmt::Display for Placement {
         match self {
             Self::Horizontal => f.write_str("horizontal"),
             Self::Vertical => f.write_str("vertical"),
+            Self::Groups(groups) => write!(f, "groups:{groups}"),
             Self::Width(width) => write!(f, "width:{width}"),
             Self::Level => f.write_str("level"),
         }
@@ -38,15 +41,19 @@ impl std::str::FromStr for Placement {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let width =
-            text.strip_prefix("width:").and_then(|width| width.parse().ok()).filter(|&width| width > 0);
-        match (text, width) {
-            ("horizontal", _) => Ok(Self::Horizontal),
-            ("vertical", _) => Ok(Self::Vertical),
-            ("level", _) => Ok(Self::Level),
-            (_, Some(width)) => Ok(Self::Width(width)),
+        let count = |word: &str| {
+            let count = text.strip_prefix(word)?.strip_prefix(':')?.parse().ok();
+            count.filter(|&count: &u32| count > 0)
+        };
+        match (text, count("groups"), count("width")) {
+            ("horizontal", ..) => Ok(Self::Horizontal),
+            ("vertical", ..) => Ok(Self::Vertical),
+            ("level", ..) => Ok(Self::Level),
+            (_, Some(groups), _) => Ok(Self::Groups(groups)),
+            (_, _, Some(width)) => Ok(Self::Width(width)),
             _ => Err(format!(
-                "placement should be \"horizontal\", \"vertical\", \"level\" or \"width:UNITS\", but is \"{text}\""
+                "placement should be \"horizontal\", \"vertical\", \"level\", \"groups:GROUPS\" or \"width:UNITS\", \
+                 but is \"{text}\""
             )),
         }
     }
@@ -193,12 +200,20 @@ mod tests {
         }
         assert_eq!((options.placement, options.tables_max), (Placement::Width(3), Some(9)));
         assert_eq!(options.check(), Ok(()));
-        for placement in [Placement::Horizontal, Placement::Vertical, Placement::Width(2), Placement::Level] {
-            assert_eq!(placement.to_string().parse(), Ok(placement));
+        for (text, placement) in [
+            ("horizontal", Placement::Horizontal),
+            ("vertical", Placement::Vertical),
+            ("groups:2", Placement::Groups(2)),
+            ("width:2", Placement::Width(2)),
+            ("level", Placement::Level),
+        ] {
+            assert_eq!((placement.to_string().as_str(), text.parse()), (text, Ok(placement)));
         }
         for (name, value, says) in [
             ("placement", "diagonal", "\"horizontal\", \"vertical\""),
             ("placement", "width:0", "width:UNITS"),
+            ("placement", "groups:0", "groups:GROUPS"),
+            ("placement", "groups:some", "groups:GROUPS"),
             ("read_unit", "page", "\"sector\" or \"write_unit\""),
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),

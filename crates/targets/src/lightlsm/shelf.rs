@@ -5,6 +5,7 @@
 
 use super::change::Number;
 use super::object::Object;
+use super::placement::Written;
 use super::sizes::Sizes;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Buffers;
@@ -112,6 +113,14 @@ impl Shelf {
             self.slack_at_rest -= slack;
         }
         *object
+    }
+
+    /// Tables that are being written, in the order in which they began.
+    pub fn being_written(&self) -> Vec<Written> {
+        let objects = self.written.iter().map(|&number| self.get(number));
+        let tables = objects.filter(|object| object.kind == TableKind::Table && !object.is_deleted);
+        let columns = tables.filter_map(|object| Some((object.stream, object.columns.first()?.unit)));
+        columns.map(|(stream, unit)| Written { stream, unit }).collect()
     }
 
     /// Chunks that all of them may leave unfilled.

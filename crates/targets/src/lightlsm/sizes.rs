@@ -42,8 +42,10 @@ const TABLES_MIN: u32 = 4;
 const TABLES_DEFAULT_MAX: u32 = 1 << 14;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 72;
-/// Sections of a checkpoint: the instance, the catalog.
-const SECTIONS: u64 = 2;
+/// Sections of a checkpoint: the instance, the catalog, and of chunks how often each was reset.
+const SECTIONS: u64 = 3;
+/// Bytes of how often a chunk was reset.
+const WEAR_BYTES: u64 = 4;
 
 /// What is kept from the first mount on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,8 +158,9 @@ impl Sizes {
         // Of every table its row, and the tail of a log; of every chunk a run, and as many again where writes failed.
         let tables = u64::from(kept.tables_max) * (row as u64 + CHANGE_BYTES as u64 * 2 + unit_bytes);
         let catalog = tables + u64::from(shape.chunks()) * 2 * CHANGE_BYTES as u64;
-        let checkpoint =
-            CheckpointWriter::pages_of(SECTIONS, catalog + INFO_BYTES as u64, narrow(unit_bytes));
+        let wear = if options.medium.has_tags() { u64::from(shape.chunks()) * WEAR_BYTES } else { 0 };
+        let bytes = catalog + wear + INFO_BYTES as u64;
+        let checkpoint = CheckpointWriter::pages_of(SECTIONS, bytes, narrow(unit_bytes));
         let checkpoint_width = narrow(checkpoint / u64::from(chunk / unit)).clamp(1, units);
         assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
         assert!(checkpoint >= 2, "a checkpoint has a page and a commit page");

@@ -1,13 +1,22 @@
 //! The chunks of an instance: what each is for, how many are spoken for, and which are on their way to be free.
 //!
 //! A chunk of content belongs to one table or log, which has a reservation for as many as its bytes take before it opens any.
-//! What was let go of is closed if the drive resets closed chunks only, then reset. Deliberately not here: closing and resets
-//! as commands (`reset`), who gets a reservation (`append`).
+//! What was let go of is closed if the drive resets closed chunks only, then reset. Of the free chunks of a unit the one that was
+//! reset least often is opened first, so that those which a table kept for long catch up with the others. Deliberately not here:
+//! closing and resets as commands (`reset`), who gets a reservation (`append`), emptying chunks for their wear: tables stay where
+//! they are until they are deleted.
 
 use super::sizes::Sizes;
+use crate::chunk_wear::ChunkWear;
 use crate::journal::{Oldest, PageKind};
+use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
+
+/// Units differ by this part of their chunks in free ones at most because they differ in wear (chosen: tables must lie on units
+/// that have room).
+const WEAR_PART: u32 = 8;
 
 /// What a chunk is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +44,10 @@ impl Role {
 pub struct Space {
     pub shape: InstanceGeometry,
     pub pool: ChunkPool,
+    /// How often each chunk was reset; nothing is known of extents, which wear as their block target has it.
+    pub wear: ChunkWear<()>,
+    /// Resets of all chunks of each unit.
+    unit_resets: Vec<u64>,
     roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
     newest: Vec<u64>,
@@ -55,8 +68,12 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes) -> Self {
+    pub fn new(shape: InstanceGeometry, pool: ChunkPool, wear: ChunkWear<()>, sizes: &Sizes) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
+        let mut unit_resets = vec![0; usize_of(shape.units())];
+        for chunk in (0..shape.chunks()).map(ChunkIndex) {
+            unit_resets[shape.split_chunk(chunk).1.index()] += u64::from(wear.resets(chunk));
+        }
         Self {
             roles: vec![Role::Content; chunks],
             newest: vec![0; chunks],
@@ -71,7 +88,29 @@ impl Space {
             content: 0,
             shape,
             pool,
+            wear,
+            unit_resets,
         }
+    }
+
+    /// What speaks for a unit when a table is placed: its free chunks, and one more for each reset that its chunks are behind
+    /// those of the most worn unit, on average.
+    pub fn worth_of_unit(&self, unit: UnitIndex) -> u32 {
+        let lines = self.shape.lines();
+        let most = self.unit_resets.iter().copied().max().unwrap_or(0);
+        let behind = (most - self.unit_resets[unit.index()]) / u64::from(lines);
+        let bonus = u32::try_from(behind).map_or(u32::MAX, |behind| behind).min(lines / WEAR_PART);
+        self.pool.free_of_unit(unit) + bonus
+    }
+
+    /// Opens a free chunk on the unit of these that has the most: the least worn one there. Cost: the free chunks of the unit.
+    fn open_least_worn(&mut self, units: &[UnitIndex]) -> Option<ChunkIndex> {
+        let Self { pool, wear, .. } = self;
+        let most = units.iter().max_by_key(|&&unit| (pool.free_of_unit(unit), Reverse(unit.0)));
+        let unit = *most?;
+        let chunk = pool.open_worth_most(&[unit], |chunk| Some(u32::MAX - wear.resets(chunk)))?;
+        assert_eq!(self.shape.split_chunk(chunk).1, unit, "chunk {} is on another unit", chunk.0);
+        Some(chunk)
     }
 
     /// Chunks of the log and of checkpoints that are not taken yet, and must be there when they are.
@@ -104,7 +143,7 @@ impl Space {
     pub fn open_content(&mut self, unit: UnitIndex) -> Option<ChunkIndex> {
         assert!(self.reserved > 0, "a chunk is opened that nobody reserved");
         let all: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).collect();
-        let chunk = self.pool.open(&[unit], |_, _| true).or_else(|| self.pool.open(&all, |_, _| true))?;
+        let chunk = self.open_least_worn(&[unit]).or_else(|| self.open_least_worn(&all))?;
         self.reserved -= 1;
         assert_eq!(self.newest[chunk.index()], 0, "chunk {} has pages of before", chunk.0);
         self.adopt_content(chunk);
@@ -120,7 +159,7 @@ impl Space {
 
     /// Opens a chunk for pages, on any of these units.
     pub fn open_pages(&mut self, units: &[UnitIndex], role: Role) -> Option<ChunkIndex> {
-        let chunk = self.pool.open(units, |_, _| true)?;
+        let chunk = self.open_least_worn(units)?;
         self.set_pages(chunk, role);
         Some(chunk)
     }
@@ -249,6 +288,8 @@ impl Space {
         self.roles[chunk.index()] = Role::Content;
         self.newest[chunk.index()] = 0;
         if is_good {
+            self.wear.on_reset(chunk);
+            self.unit_resets[self.shape.split_chunk(chunk).1.index()] += 1;
             self.pool.freed(chunk);
         } else {
             self.pool.mark_bad(chunk);

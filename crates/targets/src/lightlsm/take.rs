@@ -121,7 +121,7 @@ impl LightLsm {
         let slack = self.shelf.slack(&self.sizes);
         let bound = self.space.pool.good().saturating_sub(self.sizes.chunks_needed);
         let asked = Asked { kind, hint, bytes, slack: bound.saturating_sub(slack) };
-        let units = self.placer.place(asked, &self.space.pool, &self.sizes);
+        let units = self.placer.place(asked, &self.shelf.being_written(), &self.space, &self.sizes);
         let number = Number(self.next_number);
         self.next_number += 1;
         assert!(number.0 <= ocssd_ftl::BLOCK_MAX, "more tables were made than a tag can count");

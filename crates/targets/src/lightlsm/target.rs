@@ -139,6 +139,11 @@ impl Target for LightLsm {
                 memory.map_bytes,
             ),
             gauge("table_metadata_bytes", "Bytes of it that say all else of them.", memory.metadata_bytes),
+            gauge(
+                "wear_lag",
+                "Resets the least worn chunk is behind the most worn one.",
+                u64::from(self.space.wear.lag()),
+            ),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
         counters

@@ -3,7 +3,7 @@
 //! One flush at a time, and as many compactions as the options allow. Deliberately not here: what a job does (`job`), which
 //! compaction is due (`pick`).
 
-use super::job::{Act, Job, Kind, Shared};
+use super::job::{Act, FLUSH_STREAM, Job, Kind, Shared};
 use super::pick::{Pick, pick};
 use super::source::{Event, Lsm, Owner};
 use super::wire::{Ask, Row};
@@ -43,10 +43,17 @@ impl Lsm {
         } else {
             let inputs = pick.from.iter().chain(&pick.into);
             let runs = inputs.map(|&name| (self.tree.tables[&name].run.clone(), Some(name))).collect();
+            let stream = self.free_stream();
             let (options, layout, next_table) = (&self.options, self.layout, &mut self.next_table);
-            Job::compaction(pick, runs, &Shared { options, layout, next_table })
+            Job::compaction(pick, runs, stream, &Shared { options, layout, next_table })
         };
         self.begin(now, job);
+    }
+
+    /// The first stream that no job writes tables as, as threads that compact take turns; beyond 255 at once they share the last.
+    fn free_stream(&self) -> u8 {
+        let is_free = |&stream: &u8| self.jobs.values().all(|job| job.stream != stream);
+        (FLUSH_STREAM + 1..u8::MAX).find(is_free).unwrap_or(u8::MAX)
     }
 
     fn begin(&mut self, now: Nanos, job: Job) {

@@ -15,7 +15,7 @@ use ocssd_base::Nanos;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The stream of tables that flushes write; that of compactions is the level they write to.
+/// The stream of tables that flushes write; each compaction that runs has one of its own.
 pub const FLUSH_STREAM: u8 = 0;
 
 /// What it is.
@@ -46,6 +46,8 @@ struct Output {
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) kind: Kind,
+    /// What it writes tables as.
+    pub(super) stream: u8,
     /// None, once all was taken.
     merge: Option<Merge>,
     acts: VecDeque<Act>,
@@ -73,9 +75,16 @@ impl Job {
         Self::new(Kind::Flush, Some(Merge::new(runs, layout, 0)), layout.table_bytes(records))
     }
 
-    pub(super) fn compaction(pick: Pick, runs: Vec<(Rc<Run>, Option<u64>)>, shared: &Shared<'_>) -> Self {
+    /// A compaction that writes its tables as `stream`.
+    pub(super) fn compaction(
+        pick: Pick,
+        runs: Vec<(Rc<Run>, Option<u64>)>,
+        stream: u8,
+        shared: &Shared<'_>,
+    ) -> Self {
         let merge = Merge::new(runs, shared.layout, shared.options.compaction_readahead_bytes);
-        Self::new(Kind::Compaction(pick), Some(merge), shared.options.target_file_bytes)
+        let job = Self::new(Kind::Compaction(pick), Some(merge), shared.options.target_file_bytes);
+        Self { stream, ..job }
     }
 
     pub(super) fn shift(pick: &Pick) -> Self {
@@ -87,10 +96,19 @@ impl Job {
 
     fn new(kind: Kind, merge: Option<Merge>, bytes_expected: u64) -> Self {
         let (acts, written) = (VecDeque::new(), Vec::new());
-        Self { kind, merge, acts, output: None, written, taken_bytes: 0, bytes_expected }
+        Self {
+            kind,
+            stream: FLUSH_STREAM,
+            merge,
+            acts,
+            output: None,
+            written,
+            taken_bytes: 0,
+            bytes_expected,
+        }
     }
 
-    /// Level of what it writes, and its stream.
+    /// Level of what it writes.
     fn level(&self) -> usize {
         match &self.kind {
             Kind::Flush => 0,
@@ -161,7 +179,7 @@ impl Job {
         let table = *shared.next_table;
         *shared.next_table += 1;
         let level = u8::try_from(self.level()).expect("seven levels at most");
-        let stream = if self.kind == Kind::Flush { FLUSH_STREAM } else { level };
+        let stream = self.stream;
         let bytes = if shared.options.has_size_hint { self.bytes_expected } else { 0 };
         self.acts.push_back(Act::Ask(Ask::Create { table, level, stream, bytes }));
         self.output = Some(Output { table, records: Vec::new(), appended: 0 });

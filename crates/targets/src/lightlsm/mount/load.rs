@@ -2,9 +2,10 @@
 //!
 //! Deliberately not here: finding them (`recovery`), what chunks are used for after that (`mod`).
 
+use crate::chunk_wear;
 use crate::lightlsm::catalog::Catalog;
 use crate::lightlsm::change::{decode, from_records};
-use crate::lightlsm::journal::{CATALOG, INFO, Info};
+use crate::lightlsm::journal::{CATALOG, INFO, Info, WEAR};
 use crate::mount_error::MountError;
 use crate::recovery::found::{Known, LogEnd, Pages, ReplayFrom, check_units, find};
 use crate::recovery::media::Media;
@@ -15,6 +16,8 @@ pub struct Recovered {
     pub info: Info,
     pub end: LogEnd,
     pub catalog: Catalog,
+    /// How often each chunk was reset when the checkpoint was written; nothing if it does not say.
+    pub wear: Vec<u32>,
     /// A number that no table had of which the log knows.
     pub next_number: u64,
     /// Pages, transactions, and entries that were aborted by the end of the log.
@@ -42,6 +45,7 @@ pub fn load(
     let unit_bytes = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
     let mut catalog = Catalog::new(geometry.ws_opt, unit_bytes);
     let image = found.sections.get(CATALOG).map_err(|error| unreadable(error.to_string()))?;
+    let wear = found.sections.get(WEAR).map_or_else(|_| Vec::new(), chunk_wear::decode);
     let mut next = info.next_number;
     apply(&mut catalog, &mut next, image)
         .map_err(|error| unreadable(format!("the catalog in the checkpoint: {error}")))?;
@@ -58,7 +62,7 @@ pub fn load(
     let dropped = catalog.drop_unpublished();
     let count = u64::try_from(log.transactions.len()).expect("an index");
     let replayed = (log.pages, count, log.aborted_entries);
-    Ok((Some(Recovered { info, end: log.end, catalog, next_number: next, replayed, dropped }), pages))
+    Ok((Some(Recovered { info, end: log.end, catalog, wear, next_number: next, replayed, dropped }), pages))
 }
 
 fn apply(catalog: &mut Catalog, next: &mut u64, bytes: &[u8]) -> Result<(), String> {

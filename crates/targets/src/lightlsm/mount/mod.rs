@@ -22,6 +22,7 @@ use super::sizes::Sizes;
 use super::space::{Role, Space};
 use super::state::{Changes, LightLsm};
 use super::stats::LightLsmStats;
+use crate::chunk_wear::ChunkWear;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints, reach_of_loss};
 use crate::mount_error::MountError;
@@ -123,8 +124,16 @@ impl LightLsm {
             checkpoint_sectors: 0,
         };
         let groups = groups(&geometry, units);
-        let parts =
-            Mounting { geometry: geometry.clone(), shape: shape.clone(), groups, sizes, survey, pages };
+        let wear_index = wear_index(device, &shape, options.medium);
+        let parts = Mounting {
+            geometry: geometry.clone(),
+            shape: shape.clone(),
+            groups,
+            sizes,
+            survey,
+            pages,
+            wear_index,
+        };
         let mut target = assemble(device, options, parts, found);
         first_checkpoint(device, &mut target)?;
         report.checkpoint_sectors = target.stats.checkpoint_written;
@@ -160,6 +169,13 @@ struct Mounting {
     sizes: Sizes,
     survey: Survey,
     pages: Pages,
+    /// What the drive says of the wear of each chunk; nothing of extents.
+    wear_index: Vec<u8>,
+}
+
+fn wear_index(device: &dyn BlockingDevice, shape: &InstanceGeometry, medium: Medium) -> Vec<u8> {
+    let counted = if medium == Medium::Chunks { shape.chunks() } else { 0 };
+    (0..counted).map(|chunk| device.chunk(shape.chunk_id(ChunkIndex(chunk))).wear_index).collect()
 }
 
 fn config(sizes: &Sizes, options: &Options, width: u32) -> AppendConfig {
@@ -266,6 +282,14 @@ fn fill(unit: u32, buffers: &mut Buffers) -> BufId {
     buffer
 }
 
+/// How often each chunk was reset: what the checkpoint says, and the drive.
+fn wear_of(mounting: &Mounting, found: Option<&Recovered>) -> ChunkWear<()> {
+    if mounting.wear_index.is_empty() {
+        return ChunkWear::new(None, &[], &[]);
+    }
+    ChunkWear::counting(found.map_or(&[][..], |found| &found.wear), &mounting.wear_index)
+}
+
 /// What each chunk is used for.
 fn space(mounting: &Mounting, found: Option<&Recovered>) -> Space {
     let Mounting { shape, groups, sizes, survey, pages, .. } = mounting;
@@ -275,7 +299,8 @@ fn space(mounting: &Mounting, found: Option<&Recovered>) -> Space {
         ChunkState::Open => ChunkUse::Open,
         ChunkState::Closed => ChunkUse::Closed,
     };
-    let mut space = Space::new(shape.clone(), ChunkPool::new(shape, groups, usage), sizes);
+    let pool = ChunkPool::new(shape, groups, usage);
+    let mut space = Space::new(shape.clone(), pool, wear_of(mounting, found), sizes);
     for (chunk, of) in survey.iter() {
         let is_written = matches!(of.state, ChunkState::Open | ChunkState::Closed);
         if let Some(kind) = of.pages().filter(|_| is_written && found.is_some()) {
