@@ -4,11 +4,14 @@
 
 use crate::error::{ErrorKind, StoreError};
 use ocssd_lightnvm::media_manager::UnitSelection;
+use std::path::Path;
 
 /// The kind of target if none is named.
 const TARGET: &str = "lightlsm";
 /// What begins a setting of the drive.
 const SETTING: &str = "set.";
+/// The option that names a file of options.
+const FILE: &str = "options";
 
 /// What a flush of a log on an image promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +76,7 @@ impl StoreOptions {
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
     /// - `on`: the parallel units, as `pu:0-3`; all without.
     /// - `set.NAME`: a setting of the drive, as `set.media.read=50us`.
+    /// - `options`: a file with an option a line, written as here, `#` before a remark; what the text says counts.
     /// - anything else is an option of the target.
     ///
     /// # Errors
@@ -86,37 +90,86 @@ impl StoreOptions {
     /// # Errors
     /// As [`Self::parse`].
     pub fn parse_for(text: &str, target: &str) -> Result<Self, StoreError> {
-        let invalid = |sentence: String| StoreError::new(ErrorKind::Invalid, sentence);
         let separator = if text.contains(';') { ';' } else { ',' };
-        let (mut options, mut has_drive) = (Self { target: target.to_owned(), ..Self::new("") }, false);
-        for part in text.split(separator).filter(|part| !part.is_empty()) {
-            let named = part.split_once('=').or_else(|| part.split_once(':'));
-            let (name, value) = named.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-                invalid(format!("an option is written NAME=VALUE, but \"{part}\" was given, as in drive=db.ocssd,clock=wall"))
-            })?;
-            match name {
-                "drive" => (options.drive, has_drive) = (value.to_owned(), true),
-                "create" => options.create = Some(value.to_owned()),
-                "clock" => options.is_wall_clock = clock(value).map_err(invalid)?,
-                "flush" => options.flushed = flushed(value).map_err(invalid)?,
-                "power_cut" => options.power_cut = Some(requests(value).map_err(invalid)?),
-                "target" => options.target = value.to_owned(),
-                "on" => {
-                    options.place = value.parse().map_err(|error| invalid(format!("on={value}: {error}")))?
-                }
-                _ => match name.strip_prefix(SETTING) {
-                    Some(setting) => options.settings.push(format!("{setting}={value}")),
-                    None => options.target_options.push((name.to_owned(), value.to_owned())),
-                },
-            }
+        let parts = || text.split(separator).filter(|part| !part.is_empty());
+        let mut options = Self { target: target.to_owned(), ..Self::new("") };
+        // What the text says has the last word.
+        for path in parts().filter_map(file_of) {
+            options.read_file(Path::new(path))?;
         }
-        if has_drive {
+        for part in parts().filter(|part| file_of(part).is_none()) {
+            options.set(part).map_err(invalid)?;
+        }
+        if !options.drive.is_empty() {
             return Ok(options);
         }
         Err(invalid(format!(
             "\"{text}\" names no drive; name a preset, a drive file or an image, as in drive=db.ocssd,create=westlake"
         )))
     }
+
+    /// Reads an option a line.
+    fn read_file(&mut self, path: &Path) -> Result<(), StoreError> {
+        let at = path.display();
+        let content = std::fs::read_to_string(path).map_err(|error| {
+            invalid(format!("{at}, which should have options of a store, cannot be read: {error}"))
+        })?;
+        for (number, line) in (1..).zip(content.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let in_line = |sentence: String| invalid(format!("{at}, line {number}: {sentence}"));
+            if file_of(line).is_some() {
+                return Err(in_line("a file of options names no other one".to_owned()));
+            }
+            self.set(line).map_err(in_line)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one option. Errors: a sentence.
+    fn set(&mut self, part: &str) -> Result<(), String> {
+        let (name, value) = named(part).filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            format!(
+                "an option is written NAME=VALUE, but \"{part}\" was given, as in drive=db.ocssd,clock=wall"
+            )
+        })?;
+        match name {
+            "drive" => value.clone_into(&mut self.drive),
+            "create" => self.create = Some(value.to_owned()),
+            "clock" => self.is_wall_clock = clock(value)?,
+            "flush" => self.flushed = flushed(value)?,
+            "power_cut" => self.power_cut = Some(requests(value)?),
+            "target" => value.clone_into(&mut self.target),
+            "on" => self.place = value.parse().map_err(|error| format!("on={value}: {error}"))?,
+            _ => match name.strip_prefix(SETTING) {
+                Some(setting) => self.settings.push(format!("{setting}={value}")),
+                None => {
+                    self.target_options.retain(|(other, _)| other != name);
+                    self.target_options.push((name.to_owned(), value.to_owned()));
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn invalid(sentence: String) -> StoreError {
+    StoreError::new(ErrorKind::Invalid, sentence)
+}
+
+/// Name and value of an option; a file may have spaces around them, and quotes around the value.
+fn named(part: &str) -> Option<(&str, &str)> {
+    let (name, value) = part.split_once('=').or_else(|| part.split_once(':'))?;
+    let value = value.trim();
+    let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    Some((name.trim(), bare.unwrap_or(value)))
+}
+
+/// The file of options that an option names.
+fn file_of(part: &str) -> Option<&str> {
+    named(part).filter(|&(name, _)| name == FILE).map(|(_, path)| path)
 }
 
 fn clock(value: &str) -> Result<bool, String> {
@@ -162,6 +215,36 @@ mod tests {
         assert!(with_colon.drive == "d.ocssd" && with_colon.is_wall_clock);
         let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
         assert!(!listed.is_wall_clock && listed.place == "pu:0,2".parse().expect("units"));
+    }
+
+    #[test]
+    fn a_file_has_options_of_store_target_and_drive_and_the_text_has_the_last_word() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.options");
+        let text = format!("clock=virtual,options={},placement=groups:2", path.display());
+        let write = |content: &str| std::fs::write(&path, content).expect("the folder can be written");
+        write(
+            "# a store for tests\n\ndrive = \"tiny\"\nclock = wall\non = pu:0,2\nplacement = vertical\n\
+             set.media.read=5us\ntables_max=9\n",
+        );
+        let options = StoreOptions::parse(&text).expect("options");
+        assert_eq!((options.drive.as_str(), options.is_wall_clock), ("tiny", false));
+        assert_eq!(options.place, "pu:0,2".parse().expect("units"));
+        assert_eq!(options.settings, ["media.read=5us"]);
+        let pairs = [("tables_max", "9"), ("placement", "groups:2")];
+        assert_eq!(options.target_options, pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        for (content, part) in [
+            ("placement=vertical", "names no drive"),
+            ("drive=tiny\nclock=sun", "line 2: clock should be wall or virtual"),
+            ("drive=tiny\n\nvertical", "line 3: an option is written NAME=VALUE"),
+            ("drive=tiny\noptions=other", "line 2: a file of options names no other"),
+        ] {
+            write(content);
+            let error = StoreOptions::parse(&text).expect_err(content);
+            assert!(error.kind == ErrorKind::Invalid && error.sentence.contains(part), "{content}: {error}");
+        }
+        let error = StoreOptions::parse("drive=tiny,options=none.options").expect_err("no file");
+        assert!(error.sentence.contains("none.options, which should have options"), "{error}");
     }
 
     #[test]

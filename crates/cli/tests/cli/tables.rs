@@ -94,3 +94,34 @@ fn what_cannot_be_is_refused_in_words_and_changes_nothing() {
     assert!(!program.path("other").exists(), "a folder was left behind");
     assert_eq!(program.json("inspect a.img tables df --json")["files"], 4);
 }
+
+/// A copy that ended too early, one whose header was written over, and a file that never was an image.
+#[test]
+fn a_torn_image_is_told_as_such_and_stays_as_it_is() {
+    let program = with_folder();
+    program.good("inspect a.img tables restore saved");
+    let whole = fs::read(program.path("a.img")).expect("the image");
+    let mut overwritten = whole.clone();
+    overwritten[..8192].fill(0xa5);
+    for (name, content, part) in [
+        ("short.img", &whole[..whole.len() - 4096], "short.img is not usable: it is truncated: "),
+        ("begin.img", &whole[..4096], "begin.img is not usable: it is truncated: "),
+        ("empty.img", &whole[..0], "empty.img is not usable: "),
+        ("over.img", &overwritten[..], "over.img is not usable: "),
+    ] {
+        program.write(name, content);
+        for what in ["", " list", " dump /db/CURRENT", " backup torn", " restore saved"] {
+            let answer = program.run(&format!("inspect {name} tables{what}"));
+            assert_eq!(answer.code, 2, "{name}{what} said:\n{}{}", answer.out, answer.err);
+            assert!(
+                answer.err.contains(part),
+                "{name}{what} should say \"{part}\", but said:\n{}",
+                answer.err
+            );
+        }
+        let after = fs::read(program.path(name)).expect("it was written");
+        assert!(after == content, "{name} was refused and is another one");
+    }
+    assert!(!program.path("torn").exists(), "a folder was left behind");
+    assert_eq!(program.json("inspect a.img tables df --json")["files"], 4, "the whole one is as it was");
+}
