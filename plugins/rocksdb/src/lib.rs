@@ -108,3 +108,40 @@ pub unsafe extern "C" fn lightlsm_space(fs: *const FileSystem, capacity: *mut u6
 pub(crate) fn invalid(sentence: &str) -> StoreError {
     StoreError::new(ErrorKind::Invalid, sentence)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+    use std::ptr::null_mut;
+
+    fn sentence() -> String {
+        // SAFETY: the thread's own text, with an end mark.
+        unsafe { CStr::from_ptr(lightlsm_error()) }.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// A null where a result should go is an assertion on our side: what C++ sees of it is a number and a sentence, from every
+    /// depth, and the store goes on.
+    #[test]
+    fn a_panic_within_an_exported_function_comes_out_as_a_failure() {
+        let uri = "lightlsm://drive=westlake";
+        let (text, bytes) = (uri.as_ptr().cast(), uri.len());
+        // SAFETY: the text is one; the place for a handle is looked at before it is used.
+        let code_of_null = unsafe { lightlsm_open(text, bytes, null_mut()) };
+        assert_eq!(code_of_null, code(ErrorKind::Io));
+        assert!(sentence().starts_with("a bug in ocssd stopped this call: "), "{}", sentence());
+        let mut opened = null_mut();
+        // SAFETY: as above, with a place.
+        assert_eq!(unsafe { lightlsm_open(text, bytes, &raw mut opened) }, 0, "{}", sentence());
+        let (mut capacity, mut used) = (0_u64, 0_u64);
+        // SAFETY: the handle is open; places are looked at before they are used.
+        unsafe {
+            assert_eq!(lightlsm_space(opened, null_mut(), &raw mut used), code(ErrorKind::Io));
+            assert!(sentence().ends_with("a result has no place"), "{}", sentence());
+            assert_eq!(lightlsm_space(opened, &raw mut capacity, &raw mut used), 0, "{}", sentence());
+        }
+        assert!(capacity > 0 && used < capacity, "the store goes on");
+        // SAFETY: the handle is open, and not used any more.
+        unsafe { lightlsm_close(opened) };
+    }
+}

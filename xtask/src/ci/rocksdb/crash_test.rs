@@ -29,19 +29,28 @@ const FLAGS: &[&str] = &[
     "--mmap_read=0",
 ];
 
-/// Runs both, and the control.
+/// Kills `db_stress` from outside.
+///
+/// Errors: something was missing.
+pub fn blackbox(rocks: &Rocks, program: &Program, script: &Path) -> Result<()> {
+    killed(rocks, (program, script), "blackbox", &format!("--interval={INTERVAL_SECONDS}"))
+}
+
+fn killed(rocks: &Rocks, (program, script): (&Program, &Path), kind: &str, how: &str) -> Result<()> {
+    let line = rocks.crash_test(program, script, kind, &format!("drive={kind}.ocssd,create=drive.toml"))?;
+    let told = line.args([how, &format!("--duration={SECONDS}")]).args(FLAGS).succeeds()?;
+    let runs = told.matches("Running db_stress").count();
+    ensure!(runs > 1, "db_crashtest.py {kind} should run db_stress several times, but printed:\n{told}");
+    println!("db_crashtest.py {kind} ran db_stress {runs} times, and it found everything");
+    Ok(())
+}
+
+/// What is too long for every run: `db_stress` that kills itself, and the control.
 ///
 /// Errors: something was missing, or the control misses nothing.
-pub fn run(rocks: &Rocks, program: &Program, script: &Path) -> Result<()> {
+pub fn whitebox_and_control(rocks: &Rocks, program: &Program, script: &Path) -> Result<()> {
+    killed(rocks, (program, script), "whitebox", "--random_kill_odd=3000")?;
     let killed = format!("--interval={INTERVAL_SECONDS}");
-    for (kind, how) in [("blackbox", killed.as_str()), ("whitebox", "--random_kill_odd=3000")] {
-        let line =
-            rocks.crash_test(program, script, kind, &format!("drive={kind}.ocssd,create=drive.toml"))?;
-        let told = line.args([how, &format!("--duration={SECONDS}")]).args(FLAGS).succeeds()?;
-        let runs = told.matches("Running db_stress").count();
-        ensure!(runs > 1, "db_crashtest.py {kind} should run db_stress several times, but printed:\n{told}");
-        println!("db_crashtest.py {kind} ran db_stress {runs} times, and it found everything");
-    }
     let store = "drive=forgetful.ocssd,create=drive.toml,flush=never";
     let line = rocks.crash_test(program, script, "blackbox", store)?;
     let told = line.args([killed.as_str(), &format!("--duration={SECONDS}")]).args(FLAGS).fails()?;

@@ -62,30 +62,36 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     }
     kill::run(&rocks)?;
     refusals::run(&rocks)?;
-    if long { from_its_source(&workspace.target.join("rocksdb-source"), &rocks) } else { Ok(()) }
+    let folder = workspace.target.join("rocksdb-source");
+    let program = Program::DbStress(from_source::build(&folder, "db_stress")?);
+    crash_test::blackbox(&rocks, &program, &from_source::crash_test(&folder))?;
+    if long { from_its_source(&folder, &rocks, &program) } else { Ok(()) }
 }
 
 /// What RocksDB's own tests say of the file system, and what its stress test finds when processes are killed, and when the
 /// drive loses its power.
-fn from_its_source(folder: &Path, rocks: &Rocks) -> Result<()> {
+fn from_its_source(folder: &Path, rocks: &Rocks, program: &Program) -> Result<()> {
     let told = rocks.env_tests(&from_source::build(folder, "env_basic_test")?, "drive:drive.toml")?;
     ensure!(
         told.contains("[  PASSED  ] 8 tests."),
         "all 8 tests of an Env should pass, but env_basic_test printed:\n{told}"
     );
     own_tests::run(rocks, folder)?;
-    let program = Program::DbStress(from_source::build(folder, "db_stress")?);
     from_source::counts_too_few(folder)?;
-    crash_test::run(rocks, &program, &from_source::crash_test(folder))?;
-    stress::run(rocks, &program)
+    crash_test::whitebox_and_control(rocks, program, &from_source::crash_test(folder))?;
+    stress::run(rocks, program)
 }
 
-/// Builds the plugin, a workspace of its own.
+/// Builds the plugin, a workspace of its own, and runs its tests: what C++ sees of a panic.
 fn build(workspace: &Workspace) -> Result<PathBuf> {
     let manifest = "plugins/rocksdb/Cargo.toml";
-    let mut build = workspace.cargo();
-    build.args(["build", "--locked", "--manifest-path", manifest, "--target-dir"]).arg(&workspace.target);
-    process::run(&mut build).context("the plugin could not be built")?;
+    for (what, failed) in
+        [("build", "the plugin could not be built"), ("test", "the plugin's own tests fail")]
+    {
+        let mut build = workspace.cargo();
+        build.args([what, "--locked", "--manifest-path", manifest, "--target-dir"]).arg(&workspace.target);
+        process::run(&mut build).context(failed)?;
+    }
     Ok(workspace.target.join("debug/libocssd_rocksdb.so"))
 }
 

@@ -73,6 +73,24 @@ impl Rocks {
         crate::process::run(copy.current_dir(&self.directory).args(["--sparse=always", from, to]))
     }
 
+    /// Cuts the end of a file off.
+    ///
+    /// Errors: it cannot be cut.
+    pub fn shorten(&self, name: &str, bytes: u64) -> Result<()> {
+        let file = fs::OpenOptions::new().write(true).open(self.directory.join(name));
+        let file = file.with_context(|| format!("{name} cannot be opened"))?;
+        let length = file.metadata()?.len();
+        ensure!(length > bytes, "{name} has {length} bytes, too few to cut {bytes} off");
+        file.set_len(length - bytes).with_context(|| format!("{name} cannot be cut"))
+    }
+
+    /// What a file has.
+    ///
+    /// Errors: it cannot be read.
+    pub fn content(&self, name: &str) -> Result<Vec<u8>> {
+        fs::read(self.directory.join(name)).with_context(|| format!("{name} cannot be read"))
+    }
+
     /// Compiles a client of Debian's library and runs it on a store. Returns what it printed.
     ///
     /// Errors: it cannot be compiled, or does not succeed.

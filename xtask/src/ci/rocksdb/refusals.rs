@@ -27,9 +27,61 @@ pub fn run(rocks: &Rocks) -> Result<()> {
             "lightlsm://{store} should be refused with \"{part}\", but db_bench printed:\n{told}"
         );
     }
+    options_of_a_file(rocks)?;
     second_process(rocks)?;
+    torn_image(rocks)?;
     full_drive(rocks)?;
     full_compaction(rocks)
+}
+
+/// Options of store and target are in a file; one that does not exist is told with its line.
+fn options_of_a_file(rocks: &Rocks) -> Result<()> {
+    rocks.write(
+        "store.options",
+        "# options of a store\ndrive = drive.toml\nplacement = \"groups:2\"\nclock = wall\n",
+    )?;
+    let store = "options=store.options,clock=virtual";
+    let bench = rocks.program(&Program::DbBench, store).args(SMALL);
+    let told = bench.args(["--num=2000", "--benchmarks=fillseq,readrandom"]).succeeds()?;
+    ensure!(
+        told.contains("(2000 of 2000 found)"),
+        "db_bench should find all keys on lightlsm://{store}, but printed:\n{told}"
+    );
+    rocks.write("store.options", "drive = drive.toml\nplacement = diagonal\n")?;
+    let told = rocks.program(&Program::DbBench, store).args(["--benchmarks=fillseq", "--num=10"]).fails()?;
+    ensure!(
+        told.contains("\"diagonal\""),
+        "a placement of a file should be refused, but db_bench printed:\n{told}"
+    );
+    Ok(())
+}
+
+/// An image that was copied in part, and a file that never was one: both are refused, and stay as they are.
+fn torn_image(rocks: &Rocks) -> Result<()> {
+    let image = "drive=whole.ocssd,create=drive.toml";
+    let bench = rocks.program(&Program::DbBench, image).args(SMALL);
+    bench.args(["--num=2000", "--benchmarks=fillseq"]).succeeds()?;
+    rocks.copy("whole.ocssd", "torn.ocssd")?;
+    rocks.shorten("torn.ocssd", 4096)?;
+    rocks.write("other.ocssd", &"this is no image of a drive\n".repeat(1_000))?;
+    for (name, part) in [("torn.ocssd", "it is truncated: "), ("other.ocssd", "other.ocssd")] {
+        let before = rocks.content(name)?;
+        for program in [Program::DbBench, Program::Ldb] {
+            let line = rocks.program(&program, &format!("drive={name}"));
+            let arguments: &[&str] = if program == Program::Ldb {
+                &["checkconsistency"]
+            } else {
+                &["--benchmarks=readseq", "--num=10"]
+            };
+            let told = line.args(arguments).fails()?;
+            ensure!(
+                told.contains(part),
+                "{name} should be refused with \"{part}\", but {program:?} printed:\n{told}"
+            );
+        }
+        ensure!(rocks.content(name)? == before, "{name} was refused and is another one");
+    }
+    Ok(())
 }
 
 /// One process has the image, and another wants it.
