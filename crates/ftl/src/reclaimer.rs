@@ -94,6 +94,12 @@ impl Reclaimer {
         self.suspects.push(line);
     }
 
+    /// True if a line is to be judged.
+    #[must_use]
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
+    }
+
     /// The lines to be judged now, in the order in which they were suspected; one may be there twice.
     pub fn take_suspects(&mut self) -> Vec<LineId> {
         std::mem::take(&mut self.suspects)

@@ -1,6 +1,6 @@
 //! Map checkpoints: what bounds recovery, and makes a mount after a shutdown quick.
 //!
-//! pblk had none: it read every line at mount (`pblk.md` 1.8), and padded a whole line at shutdown. Here writes are held
+//! pblk had none: it read every line at mount (Linux `pblk-recovery.c`), and padded a whole line at shutdown. Here writes are held
 //! for as long as those in flight take; what is durable then is what the checkpoint covers. The map is written piece by
 //! piece while writes go on: an entry changed meanwhile is found again in what was written after the hold, where the
 //! newest sequence wins. The header is written last, behind a barrier: what a drive's cache lost, no complete checkpoint
@@ -12,6 +12,7 @@ mod plan;
 
 use super::Pblk;
 use super::canary::Canary;
+use super::due::Due;
 use super::map_shards::MapShards;
 use super::pieces::{self, PieceLayout};
 use ocssd_base::{SlabKey, usize_of};
@@ -487,7 +488,7 @@ impl Pblk {
         }
         self.shutdown.checkpointing = true;
         self.checkpoints.ask_clean();
-        self.work_due = true;
+        self.call(Due::ALL);
         true
     }
 

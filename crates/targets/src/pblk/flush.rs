@@ -1,11 +1,12 @@
 //! Flush: everything replied to before is on media when it is answered.
 //!
 //! A flush waits until no buffer unit holds an older sector, then for the drive's own cache. Buffer units that are not full are
-//! closed and filled with padding, as pblk did (`pblk.md` 1.2); a write with FUA waits the same way for its own sectors.
+//! closed and filled with padding, as pblk did (Linux `pblk-write.c`); a write with FUA waits the same way for its own sectors.
 //! Flushes that wait together share one barrier. Deliberately not here: writing the buffer units.
 
 use super::Pblk;
 use super::canary::Canary;
+use super::due::Due;
 use super::flight::Purpose;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{BarrierEnd, EmptyLine, Line, LineId, LineState, Sequence};
@@ -16,7 +17,15 @@ impl Pblk {
     pub(super) fn await_durable(&mut self, key: SlabKey) {
         self.flushes.wait(self.sequence, key);
         self.stats.flushes += 1;
-        self.work_due = true;
+        self.call(Due::ALL);
+    }
+
+    /// True if a flush, a dead line or a checkpoint waits for a barrier that is not in flight, or for buffer units to be closed.
+    #[inline]
+    pub(super) fn has_to_flush(&self) -> bool {
+        let waits = !self.reclaimer.empty().is_empty() || self.checkpoints.wants_barrier();
+        let may_send = !self.flushes.is_in_flight() && (waits || self.flushes.wants_barrier());
+        may_send || self.flushes.newest().is_some()
     }
 
     /// Closes buffer units that a flush waits for, and sends a barrier when one can. True if anything was done.
@@ -135,6 +144,6 @@ impl Pblk {
         if !sound && status.is_drive_failure() {
             self.stop(status);
         }
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 }

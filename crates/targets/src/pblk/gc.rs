@@ -7,6 +7,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use super::due::Due;
 use super::flight::Purpose;
 use super::gc_read::GcRead;
 use super::retry::Whose;
@@ -323,7 +324,7 @@ impl Pblk {
             self.gc.relocator.wait_durable(victim.line, self.stats.units_programmed);
         }
         self.limiter_update();
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 
     /// Sees to it that lines which drain become empty: partly filled buffer units are closed when nothing else moves them on,
@@ -339,7 +340,7 @@ impl Pblk {
         if is_stuck && is_wanted && self.is_all_programmed() {
             let awaiting: Vec<LineId> = relocator.awaiting().collect();
             if self.close_holding(|line| awaiting.contains(&line)) {
-                self.work_due = true;
+                self.call(Due::ALL);
                 return;
             }
         }
@@ -350,11 +351,14 @@ impl Pblk {
         let is_due = |since: u64| all_written && programmed > since || programmed >= since + buffer;
         if self.gc.relocator.victim().is_none()
             && let Some(line) = self.gc.relocator.take_awaiting(is_due)
-            && self.valid.count(line) > 0
         {
-            self.gc.again = Some(line);
-            self.relocate(line);
-            self.work_due = true;
+            // One that is empty, too, makes room for another victim.
+            self.due.add(Due::ALL);
+            if self.valid.count(line) > 0 {
+                self.gc.again = Some(line);
+                self.relocate(line);
+                self.call(Due::ALL);
+            }
         }
     }
 
@@ -382,6 +386,7 @@ impl Pblk {
     pub(super) fn refresh(&mut self, place: PhysicalAddress) {
         if self.gc.refresh.len() < usize_of(self.options.knobs.refresh_max) && self.valid.is_valid(place) {
             self.gc.refresh.push_back(place);
+            self.due.add(Due::GC);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! When nothing can go on any more: nothing is in flight but users' reads, which may never end, no timer runs, and requests
 //! wait all the same.
 //!
-//! Bad chunks may use up what garbage collection needs. pblk's callers then tried again for ever (`pblk.md` 1.11). Here
-//! the instance becomes read-only, and what cannot be done is answered with an error: writes, then flushes, then reads
-//! whose media cannot be read before more is written. Deliberately not here: seeing it come (`judge_spare`).
+//! Bad chunks may use up what garbage collection needs. pblk's callers then tried again for ever (issues 28 and 58 of
+//! OpenChannelSSD/linux). Here the instance becomes read-only, and what cannot be done is answered with an error: writes,
+//! then flushes, then reads whose media cannot be read before more is written. Deliberately not here: seeing it come
+//! (`judge_spare`).
 
 use super::Pblk;
+use super::due::Due;
 use ocssd_lightnvm::Status;
 
 impl Pblk {
@@ -24,13 +26,13 @@ impl Pblk {
         if self.checkpoints.is_behind(self.capacity.checkpoint_interval) {
             // It may need what users would write next.
             self.checkpoints.unpace();
-            self.work_due = true;
+            self.call(Due::ALL);
             return true;
         }
         if self.waits_for_wear() {
             // The line that is moved may be short of what users would write next.
             self.wear.unpace();
-            self.work_due = true;
+            self.call(Due::ALL);
             return true;
         }
         let may_checkpoint = !self.is_read_only() && self.checkpoints.may_ask();
@@ -38,7 +40,7 @@ impl Pblk {
             // Records of discards hold space until a checkpoint covers them. It covers those on media, and sends the others
             // first: this does not go on for ever.
             self.checkpoints.ask();
-            self.work_due = true;
+            self.call(Due::ALL);
             return true;
         }
         self.stats.gave_up += 1;

@@ -7,6 +7,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use super::due::Due;
 use ocssd_ftl::{LineId, Stream};
 
 impl Pblk {
@@ -32,7 +33,7 @@ impl Pblk {
         if self.is_map_stream(self.lines.get(line).stream) {
             assert!(self.checkpoints.is_idle(), "a checkpoint is asked for under another");
             self.checkpoints.ask_leaving(self.lines.get(line).sequence);
-            self.work_due = true;
+            self.call(Due::ALL);
             return None;
         }
         assert!(self.valid.count(line) > 0, "line {} is moved but holds nothing", line.0);

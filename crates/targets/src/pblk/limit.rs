@@ -5,6 +5,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::capacity::Capacity;
+use super::due::Due;
 use super::options::{Mode, Options};
 use super::waits::WaitCause;
 use super::write::Evicted;
@@ -98,7 +99,7 @@ impl Pblk {
     }
 
     /// pblk counts what is in the ring until its place is taken, so users advance only as garbage collection pushes them
-    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest buffer unit
+    /// on; with nothing to collect they would stand still for ever (OpenChannelSSD/linux issue 41). Then the oldest buffer unit
     /// goes. False if none does.
     fn evict_for_users(&mut self) -> bool {
         // Both at their share exactly: neither would push the other on.
@@ -111,6 +112,7 @@ impl Pblk {
         let Evicted { of_users, of_gc } = evicted;
         assert!(of_users + of_gc <= self.write_buffer.unit(), "more was evicted than a buffer unit holds");
         self.limiter.on_evicted(of_users, of_gc);
+        self.due.add(Due::GC);
         of_users + of_gc > 0
     }
 
@@ -155,7 +157,7 @@ impl Pblk {
         self.told.free_lines = u64::from(self.free_lines_worth());
         self.tell_limiter();
         self.judge_spare();
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 
     /// Sectors were written or moved: as [`Self::limiter_update`], but what only changes by lines is as it was. Cost: a look at
@@ -168,6 +170,7 @@ impl Pblk {
     }
 
     fn tell_limiter(&mut self) {
+        self.due.add(Due::GC | Due::ADMISSION);
         let streams = u8::try_from(self.streams_count()).expect("few streams");
         let room = |stream: Stream| {
             let line = self.streams[stream.index()].line;

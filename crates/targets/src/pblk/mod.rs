@@ -1,4 +1,4 @@
-//! `pblk`: a block device on open-channel units (LightNVM paper section 4.2; `pblk.md` 1).
+//! `pblk`: a block device on open-channel units (LightNVM paper section 4.2; docs/pblk.md).
 //!
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
@@ -17,6 +17,7 @@ mod checkpoint_header;
 mod describe;
 mod destage;
 mod discards;
+mod due;
 mod flight;
 mod flush;
 mod gc;
@@ -57,32 +58,37 @@ pub use state::Pblk;
 pub use stats::PblkStats;
 pub use waits::{LONG_WAIT, LongWaits, WaitCause};
 
+use due::Due;
 use flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Target};
 
 impl Pblk {
-    /// Lets every procedure go on until none can.
+    /// Lets every procedure that is due go on until none can.
     fn work(&mut self, now: Nanos, buffers: &mut Buffers) {
+        // A deadline that has passed may not have been told yet.
+        if self.limiter_deadline(self.told.at).is_some_and(|at| at <= now) {
+            self.due.add(Due::GC);
+        }
         (self.now, self.told.at) = (now, now);
-        while std::mem::take(&mut self.work_due) || self.give_up() {
-            let mut any = self.serve_reads(buffers);
-            if let Some(status) = self.stopped() {
-                any |= self.answer_stopped(status);
-                self.work_due |= any;
-                continue;
-            }
-            any |= self.collect(now, buffers);
-            any |= self.admit(buffers);
-            any |= self.flush();
-            any |= self.reset(buffers);
-            any |= self.checkpoint(buffers);
-            any |= self.shut_down();
-            any |= self.pad_for_reads();
-            any |= self.write_out(buffers);
+        while std::mem::take(&mut self.work_due) || self.gives_up() {
+            let mut any = !self.reads.is_empty() && self.serve_reads(buffers);
+            any |= match self.stopped() {
+                Some(status) => self.answer_stopped(status),
+                None => self.run_due(now, buffers),
+            };
             self.work_due |= any;
         }
+    }
+
+    /// As [`Self::give_up`]; what can go on then is not told otherwise.
+    fn gives_up(&mut self) -> bool {
+        let any = self.give_up();
+        if any {
+            self.due.add(Due::ALL);
+        }
+        any
     }
 
     /// Nothing waits to be given out, and no procedure would give anything.
@@ -97,7 +103,11 @@ impl Pblk {
             if !self.flight.has_next() {
                 // Most reads need none of the other procedures.
                 if !self.reads.is_empty() && !self.work_due {
-                    self.work_due = !self.serve_reads(&mut out.buffers);
+                    let any = self.serve_reads(&mut out.buffers);
+                    if !any {
+                        // Of what waits to be written together, somebody may wait for all.
+                        self.call(Due::WRITER);
+                    }
                 }
                 if self.work_due {
                     self.work(now, &mut out.buffers);
@@ -131,12 +141,14 @@ impl Pblk {
         let reply = self.read_done(request, (index, count, first), completion, buffers);
         // The last reader of a line lets it be reset, and what waits may find room.
         self.work_due |= self.reclaimer.due().len() > 0 || !self.reads.is_empty() || self.flight.len() == 0;
+        self.read_left();
         reply
     }
 
     /// The end of a command that is no user's read.
     fn on_other_done(&mut self, purpose: Purpose, completion: &Completion, buffers: &Buffers) {
-        self.work_due = true;
+        // There is a place for another, and what it did may let any go on.
+        self.call(Due::ALL);
         match purpose {
             Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
             Purpose::Retry { number } => self.retry_done(number, completion, buffers),
@@ -202,7 +214,7 @@ impl Target for Pblk {
     fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         self.now = now;
         self.flight.on_deadline(now);
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 
     fn deadline(&self) -> Option<Nanos> {

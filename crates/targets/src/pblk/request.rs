@@ -3,6 +3,7 @@
 //! Deliberately not here: how each kind is carried out.
 
 use super::Pblk;
+use super::due::Due;
 use crate::refusal::{Takes, refusal};
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
@@ -63,16 +64,19 @@ impl Pblk {
             return Admission::Taken;
         }
         let Ok(key) = self.requests.insert(pending) else { return Admission::Full };
-        self.work_due |= request.op != BlockOp::Read;
         let queue = match request.op {
             BlockOp::Read => &mut self.reads,
-            BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.writes,
+            BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => {
+                self.write_came();
+                &mut self.writes
+            }
             BlockOp::Flush => {
                 self.await_durable(key);
                 return Admission::Taken;
             }
             BlockOp::Shutdown => {
                 self.shutdown.begin(key);
+                self.call(Due::ALL);
                 return Admission::Taken;
             }
             BlockOp::ResetZone => unreachable!("it was refused"),

@@ -5,6 +5,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use super::due::Due;
 use super::flight::Purpose;
 use crate::vector_reset::VectorReset;
 use ocssd_ftl::{
@@ -13,6 +14,13 @@ use ocssd_ftl::{
 use ocssd_lightnvm::{Buffers, Completion, Op, Ppa};
 
 impl Pblk {
+    /// True if a line may have died, or waits to be reset.
+    #[inline]
+    pub(super) fn has_to_reset(&self) -> bool {
+        let is_early = self.has_canary(Canary::ResetWithoutBarrier) && !self.reclaimer.empty().is_empty();
+        self.reclaimer.has_suspects() || self.reclaimer.due().len() > 0 || is_early
+    }
+
     /// Finds lines that died, and resets those whose barrier is done. True if anything was done.
     pub(super) fn reset(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
@@ -131,7 +139,7 @@ impl Pblk {
         let line = self.take_line(stream)?;
         if self.lines.get(line).state == (LineState::Free { was_reset: false }) {
             self.reclaimer.reset_soon(line);
-            self.work_due = true;
+            self.call(Due::ALL);
             return None;
         }
         self.lines.open(line, stream, self.sequence);

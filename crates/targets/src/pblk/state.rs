@@ -8,6 +8,7 @@ use super::capacity::Capacity;
 use super::checkpoint::{Checkpoints, Shutdown};
 use super::destage::Destage;
 use super::discards::Discards;
+use super::due::Due;
 use super::flight::Flight;
 use super::gc::Gc;
 use super::knobs::Knobs;
@@ -130,7 +131,10 @@ pub struct Pblk {
     pub(super) lists: Vec<BufId>,
     pub(super) scratch: Scratch,
 
+    /// Procedures are called at the next occasion.
     pub(super) work_due: bool,
+    /// Those that may be able to go on.
+    pub(super) due: Due,
     pub(super) reading: Reading,
     pub(super) stats: PblkStats,
 }
@@ -206,6 +210,7 @@ impl Pblk {
             lists: own.lists,
             scratch: Scratch::default(),
             work_due: true,
+            due: Due::ALL,
             reading: Reading::default(),
             stats: PblkStats::default(),
             instance: InstanceId::new(0),
@@ -241,13 +246,13 @@ impl Pblk {
     /// Empties the best victim there is, space or no space (pblk's `gc_force`).
     pub fn force_gc(&mut self) {
         self.gc.force();
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 
     /// Takes a checkpoint of the map soon.
     pub fn force_checkpoint(&mut self) {
         self.checkpoints.ask();
-        self.work_due = true;
+        self.call(Due::ALL);
     }
 
     /// True once writes are refused: so many chunks are bad, or the drive itself failed.
@@ -394,7 +399,7 @@ fn streams_of(options: &Options) -> (Classification, u8) {
     (classification, user_streams(classification.streams()))
 }
 
-/// Streams users write: SepBIT has two (`pblk.md` 5.2: classes 0 and 1).
+/// Streams users write: SepBIT has two (FAST'22: classes 0 and 1).
 fn user_streams(streams: u32) -> u8 {
     assert!((1..u32::from(MAP_STREAM.0)).contains(&streams), "data has the stream of checkpoints");
     if streams <= 2 { 1 } else { 2 }
@@ -444,7 +449,7 @@ impl OwnBuffers {
     }
 }
 
-/// Units in stripe order: the next group first (`pblk.md` 1.1).
+/// Units in stripe order: the next group first (Linux `pblk-init.c`: across channels, then LUNs).
 fn stripe(geometry: &Geometry, shape: &InstanceGeometry) -> Vec<UnitIndex> {
     let mut units: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     units.sort_by_key(|&unit| {

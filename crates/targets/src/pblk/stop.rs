@@ -7,6 +7,7 @@
 //! Deliberately not here: chunks that are used up (`give_up`).
 
 use super::Pblk;
+use super::due::Due;
 use ocssd_lightnvm::Status;
 
 /// Whether an instance takes changes.
@@ -24,7 +25,7 @@ impl Pblk {
     /// The drive failed with `status`.
     pub(super) fn stop(&mut self, status: Status) {
         assert!(status.is_drive_failure(), "{status} says nothing of the drive");
-        self.work_due = true;
+        self.call(Due::ALL);
         if self.stopped().is_some() {
             return;
         }

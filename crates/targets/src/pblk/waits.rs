@@ -5,6 +5,7 @@
 //! `write`, `reset`, `level`), and waits below the bound, which a buffer is there for.
 
 use super::Pblk;
+use super::due::Due;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
@@ -84,9 +85,14 @@ impl LongWaits {
 
 impl Pblk {
     /// A write cannot go on for the moment.
-    pub(super) const fn waits_for(&mut self, cause: WaitCause) {
+    pub(super) fn waits_for(&mut self, cause: WaitCause) {
         self.stats.long_waits.held_up_by(cause);
+        let before = self.turn;
         self.turn.users_wait_for(cause);
+        if self.turn != before {
+            // It may have left its turn to users who do not wait for the buffer any more.
+            self.due.add(Due::GC);
+        }
     }
 
     /// The buffer unit that users need: there is none. Names what it waits for.

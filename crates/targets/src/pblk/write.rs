@@ -1,11 +1,12 @@
 //! Writes and discards into the buffer, first come, first served.
 //!
-//! pblk made a writer that found the ring full yield and try again, whoever came first (`pblk.md` 1.2). Here requests wait
+//! pblk made a writer that found the ring full yield and try again, whoever came first (Linux `pblk-cache.c`). Here requests wait
 //! in one queue, and the oldest takes each slot as it becomes free. Deliberately not here: when buffer units are written.
 
 use super::Pblk;
 use super::canary::Canary;
 use super::discards::DiscardRange;
+use super::due::Due;
 use super::request::PendingBlockRequest;
 use super::waits::WaitCause;
 use ocssd_base::{SlabKey, usize_of};
@@ -129,7 +130,9 @@ impl Pblk {
         self.stats.user_discarded += u64::from(slice);
         self.requests.get_mut(key).done += slice;
         let whole = pending.done + slice == request.count;
-        self.work_due |= !whole;
+        if !whole {
+            self.call(Due::ADMISSION);
+        }
         whole
     }
 
@@ -212,6 +215,7 @@ impl Pblk {
         let mut evicted = Evicted::default();
         let buffer_unit = self.versions().take_unit(stream, |entry| evicted.count(entry));
         self.limiter.on_evicted(evicted.of_users, evicted.of_gc);
+        self.due.add(Due::GC | Due::ADMISSION);
         buffer_unit
     }
 
@@ -295,6 +299,7 @@ impl Pblk {
             state.filling = None;
         }
         state.ready.push_back(buffer_unit);
+        self.due.add(Due::WRITER);
         self.stats.padding(sectors - filled);
     }
 
