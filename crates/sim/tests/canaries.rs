@@ -148,6 +148,8 @@ canaries! {
     flush_answers_all_is_found: "flush-answers-all", Tiny;
     size_by_options_is_found: "size-by-options", Tiny;
     never_settles_is_found: "never-settles", Tiny;
+    run_cut_short_is_found: "run-cut-short", Tiny;
+    place_left_valid_is_found: "place-left-valid", Tiny;
     failed_command_is_of_chunk_is_found: "failed-command-is-of-chunk", Any;
     failed_read_is_loss_is_found: "failed-read-is-loss", Any;
 }
@@ -177,6 +179,11 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_LINUX_HARM: "linux-pblk", "canary", NONE, SEEDS_OF_HARM;
+    linux_failure_forgotten_is_found: "failure-forgotten", Any;
+}
+
+canaries! {
     TESTED_OF_OX: "ox-block", "canary", NONE, SEEDS;
     ox_answered_before_commit_is_found: "answered-before-commit", Tiny;
     ox_commit_by_part_is_found: "commit-by-part", Tiny;
@@ -184,7 +191,7 @@ canaries! {
     ox_transaction_by_part_is_found: "transaction-by-part", Tiny;
     ox_truncated_too_early_is_found: "truncated-too-early", Tiny;
     ox_window_forgotten_is_found: "window-forgotten", Tiny;
-
+    ox_window_ignored_is_found: "window-ignored", Tiny;
 }
 
 canaries! {
@@ -235,6 +242,7 @@ canaries! {
     eleos_moves_stale_is_found: "moves-stale", Tiny;
     eleos_truncated_too_early_is_found: "truncated-too-early", Tiny;
     eleos_window_forgotten_is_found: "window-forgotten", Tiny;
+    eleos_window_ignored_is_found: "window-ignored", Tiny;
 }
 
 canaries! {
@@ -333,7 +341,7 @@ fn every_canary_is_looked_for() {
     // and pblk's own test `twins` makes it.
     assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS, TESTED_OF_HARM, &["twins-unread"]].concat()));
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(linux, all(TESTED_OF_LINUX));
+    assert_eq!(linux, all(&[TESTED_OF_LINUX, TESTED_OF_LINUX_HARM].concat()));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     let of_ox = [
         TESTED_OF_OX,

@@ -17,6 +17,8 @@ pub enum Canary {
     OpenLineIgnored,
     /// At mount the first place that names a block has it, not the last: replay in the wrong order.
     OldestWins,
+    /// A sector that cannot be read is not noted at its request, which ends well: a status that nobody keeps.
+    FailureForgotten,
     /// Lines that died are reset without a barrier: reset before what superseded them is durable.
     ResetWithoutBarrier,
 }
@@ -31,6 +33,7 @@ impl Canary {
         (Self::EndTooEarly, "end-too-early"),
         (Self::OpenLineIgnored, "open-line-ignored"),
         (Self::OldestWins, "oldest-wins"),
+        (Self::FailureForgotten, "failure-forgotten"),
         (Self::ResetWithoutBarrier, "reset-without-barrier"),
     ];
 }

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what keeps sectors in the buffer that the media cannot give yet (`open_line`).
 
+use super::canary::Canary;
 use super::flight::Purpose;
 use super::format::SectorMeta;
 use super::state::LinuxPblk;
@@ -121,7 +122,9 @@ impl LinuxPblk {
             let is_lost = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
             if is_lost {
                 self.stats.read_failed += 1;
-                self.requests.fail_by(key, as_loss(completion.status), completion.violation);
+                if !self.options.has_canary(Canary::FailureForgotten) {
+                    self.requests.fail_by(key, as_loss(completion.status), completion.violation);
+                }
             } else if !self.is_block(request.block + u64::from(at), buffers.oob(buffer, at, 1)) {
                 self.stats.read_corrupt += 1;
                 self.requests.fail(key, Status::UNRECOVERED_READ);

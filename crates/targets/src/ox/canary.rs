@@ -34,6 +34,8 @@ pub enum Canary {
     CopiesAtRisk,
     /// A checkpoint has pages of the map that changed in memory, and not those that are on their way to media.
     PageLeftOut,
+    /// A unit is taken for readable as soon as it is programmed, within `mw_cunits` of the write pointer.
+    WindowIgnored,
     /// A page of the map that the media lost reads as if its blocks had never been written.
     LostPageAsZeroes,
     /// What a page of the map leaves is let go of when it was programmed elsewhere, before the log says so.
@@ -55,6 +57,7 @@ impl Canary {
         (Self::GivesWayInPart, "gives-way-in-part"),
         (Self::LossUnnoticed, "loss-unnoticed"),
         (Self::WindowForgotten, "window-forgotten"),
+        (Self::WindowIgnored, "window-ignored"),
         (Self::CopiesAtRisk, "copies-at-risk"),
         (Self::PageLeftOut, "page-left-out"),
         (Self::LostPageAsZeroes, "lost-page-as-zeroes"),

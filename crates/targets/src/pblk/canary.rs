@@ -102,6 +102,11 @@ pub enum Canary {
     DriveErrorIsEarlyClose,
     /// A barrier that the drive failed counts: what was not synced is said to be durable.
     BarrierUnchecked,
+    /// Of neighbours that were copied together the last stays where it was in the map, though its copy is valid: a run that is one
+    /// too short in the map.
+    RunCutShort,
+    /// Of neighbours that die together the last stays valid: a run that is one too short among the valid places.
+    PlaceLeftValid,
     /// Padding that the drive failed at mount is not missed: what it was to make readable is forgotten.
     PaddingUnchecked,
 }
@@ -174,6 +179,8 @@ impl Canary {
         (Self::FailedReadIsLoss, "failed-read-is-loss"),
         (Self::TwinsUnread, "twins-unread"),
         (Self::GoneIsUnwritten, "gone-is-unwritten"),
+        (Self::RunCutShort, "run-cut-short"),
+        (Self::PlaceLeftValid, "place-left-valid"),
     ];
 }
 

@@ -15,7 +15,9 @@ use super::Pblk;
 use super::canary::Canary;
 use super::gc_read::{GcRead, Origin, sectors_left, sound_block};
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{BufferUnitId, LineId, LineState, PhysicalAddress, SectorTag, Slot, Stream, UnitIndex};
+use ocssd_ftl::{
+    BufferUnitId, LineId, LineState, Mapped, PhysicalAddress, SectorTag, Slot, Stream, UnitIndex,
+};
 use ocssd_lightnvm::Buffers;
 
 /// The place `count` behind another.
@@ -157,6 +159,10 @@ impl Pblk {
         while from < blocks.len() {
             let (first, copy) = (behind(origin, from), behind(place, from));
             let moved = self.versions().exchange(&blocks[from..], first, copy);
+            if moved > 1 && self.has_canary(Canary::RunCutShort) {
+                let last = behind(first, moved - 1);
+                self.versions().remap(blocks[from + moved - 1], Mapped::Media(last));
+            }
             if moved > 0 {
                 let count = behind(PhysicalAddress(0), moved).0;
                 self.valid.set_run(copy, count);

@@ -273,7 +273,8 @@ impl Pblk {
     /// As [`Self::invalidate`], of neighbours in one line.
     pub(super) fn invalidate_run(&mut self, first: PhysicalAddress, count: u64) {
         assert!(first.0 + count <= self.shape.places(), "place {} is beyond the instance", first.0);
-        let line = self.valid.clear_run(first, count, self.sequence.0);
+        let is_short = count > 1 && self.has_canary(Canary::PlaceLeftValid);
+        let line = self.valid.clear_run(first, count - u64::from(is_short), self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
         self.told.is_stale |= !self.told.gc_has_work;
         if self.valid.count(line) == 0 {

@@ -140,7 +140,9 @@ impl<S: Store> Ox<S> {
         let options = &options;
         let sizes = sizes_of(&geometry, &shape, options, (good, group_count), found.as_ref())?;
         let journal_sizes = sizes.of_journal(options, geometry.sector_bytes);
-        let mut data_points = data_points(&geometry, &shape, (&journal_sizes, sizes.map_width), &groups);
+        let mw_cunits = if options.has_canary(Canary::WindowIgnored) { 0 } else { journal_sizes.mw_cunits };
+        let of_points = JournalSizes { mw_cunits, ..journal_sizes };
+        let mut data_points = data_points(&geometry, &shape, (&of_points, sizes.map_width), &groups);
         let mut page_points = PagePoints::new(&shape, &journal_sizes);
         adopt(&mut media, &shape, &mut survey, (&mut data_points, &mut page_points), sizes.map_width > 0)?;
         let (sectors_read, sectors_padded) = media.end();
