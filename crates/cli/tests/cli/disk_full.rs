@@ -2,7 +2,11 @@
 //!
 //! A mount namespace of its own has the file system, so that neither root nor a cleaning-up is needed (`unshare`).
 
+use crate::namespaces::Queue;
 use crate::program::Program;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::sqe::ReadWrite;
+use ocssd_nvme::{Lba, Sqe};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -262,5 +266,59 @@ fn a_program_that_writes_a_served_file_is_told_that_there_is_no_space() {
     let (said, code) = shell.run(write);
     assert!(code == 1 && said.contains("No space left on device"), "exit code {code}: {said}");
     shell.good("cmp --bytes=65536 mnt/disk mnt/disk");
+    assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");
+}
+
+#[test]
+fn a_host_of_nvme_is_told_that_the_capacity_is_exceeded_and_reads_what_it_flushed() {
+    let program = Program::new();
+    let mut shell = Shell::new(&program, "pblk:over_provisioning_percent=25");
+    shell.good("mkdir disk && mount -t tmpfs -o size=12m tmpfs disk");
+    shell.good(&format!("$OCSSD format disk/d.img {DRIVE} > /dev/null"));
+    let serve =
+        "serve --json --nvme-tcp 127.0.0.1:0 --nqn nqn.2014-08.org.nvmexpress:test --drive disk/d.img";
+    shell.good(&format!("$OCSSD {serve} --target {} > out 2> err & server=$!", shell.target));
+    let begun = Instant::now();
+    let address = loop {
+        let said = std::fs::read_to_string(program.path("out")).unwrap_or_default();
+        let first = serde_json::Deserializer::from_str(&said).into_iter::<serde_json::Value>().next();
+        if let Some(Ok(serving)) = first {
+            break serving["nvme"]["addresses"][0].as_str().expect("it says where").to_owned();
+        }
+        assert!(begun.elapsed() < PATIENCE, "the server does not say where it is: {said}");
+        shell.good("sleep 0.05");
+    };
+    let (_admin, mut queue) = Queue::both_at(&address);
+    // Linux' LBA: eight of them are a block.
+    let io = |block| ReadWrite {
+        slba: Lba(8 * block),
+        block_count: 8,
+        limited_retry: false,
+        force_unit_access: false,
+    };
+    let mut flushed = 0;
+    let refused = (0..).find_map(|block| {
+        let mut status = queue.write(Sqe::write(1, io(block)), &content(block)).status.status;
+        if status.is_success() && (block + 1) % PER_FLUSH == 0 {
+            status = queue.ask(Sqe::flush(1)).status.status;
+            flushed = if status.is_success() { block + 1 } else { flushed };
+        }
+        (!status.is_success()).then_some(status)
+    });
+    assert!(flushed >= PER_FLUSH, "only {flushed} blocks were flushed, then came {refused:?}");
+    let again = queue.write(Sqe::write(1, io(0)), &content(0)).status.status;
+    let flush = queue.ask(Sqe::flush(1)).status.status;
+    assert_eq!(
+        (refused, again, flush),
+        (Some(Status::CAPACITY_EXCEEDED), Status::CAPACITY_EXCEEDED, Status::CAPACITY_EXCEEDED)
+    );
+    for block in 0..flushed {
+        let (found, cqe) = queue.read(Sqe::read(1, io(block)), BLOCK);
+        assert!(
+            cqe.status.status.is_success() && found == content(block),
+            "block {block} is another: {cqe:?}"
+        );
+    }
+    assert_eq!(lines_with(&program.path("err"), "No space left on device"), 1, "it is said once");
     assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");
 }

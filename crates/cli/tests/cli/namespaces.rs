@@ -47,11 +47,15 @@ impl Queue {
 
     /// An admin queue with its controller ready, and an I/O queue.
     pub fn both(served: &Served<'_>) -> (Self, Self) {
-        let address = served.serving["nvme"]["addresses"][0].as_str().expect("it says where").to_owned();
-        let (mut admin, cntlid) = Self::connect(&address, 0, DYNAMIC_CNTLID);
+        Self::both_at(served.serving["nvme"]["addresses"][0].as_str().expect("it says where"))
+    }
+
+    /// As [`Self::both`], of a server at an address.
+    pub fn both_at(address: &str) -> (Self, Self) {
+        let (mut admin, cntlid) = Self::connect(address, 0, DYNAMIC_CNTLID);
         let enable = PropertySet { is_long: false, offset: offset::CC, value: 0x46_0061 };
         assert_eq!(admin.ask(Sqe::property_set(enable)).status.status, Status::SUCCESS);
-        (admin, Self::connect(&address, 1, cntlid).0)
+        (admin, Self::connect(address, 1, cntlid).0)
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

@@ -132,6 +132,27 @@ fn slow_readers_hold_up_nobody_and_are_dropped_when_they_hold_what_others_need()
 }
 
 #[test]
+fn a_stop_waits_for_slow_readers_and_slow_writers_no_longer_than_the_limit_for_closing() {
+    let closing = Nanos::from_millis(200);
+    let limits = Limits { closing, ..Limits::default() };
+    let mut world = World::with(ServerOptions { limits, ..ServerOptions::default() });
+    let mut readers: Vec<Client> = (0..3).map(|_| Client::enter(&world.endpoint)).collect();
+    for client in &mut readers {
+        (0..8).for_each(|cookie| client.ask(command::READ, cookie, 0, 8 << 20).expect("the server takes it"));
+    }
+    let mut writer = Client::enter(&world.endpoint);
+    writer.ask(command::WRITE, 1, 0, 1 << 20).expect("the server takes it");
+    writer.stream.write_all(&[1]).expect("the server takes it");
+    world.until("the readers have got some", |stats| stats.sent_bytes > 0);
+    let began = std::time::Instant::now();
+    let stats = world.end();
+    // Without that limit it would wait until they count as stalled.
+    let stalled = std::time::Duration::from_nanos(Limits::default().stall.0);
+    assert!(began.elapsed() < stalled / 2, "it took {:?}", began.elapsed());
+    assert_eq!(stats.dropped_for(DropReason::Stalled), 4, "the stop dropped those who owed a step");
+}
+
+#[test]
 fn a_reader_that_is_slow_is_dropped_when_it_holds_more_than_its_part_and_not_before() {
     let mut world = World::new();
     let bytes = u32::try_from(world.bytes.min(32 << 20)).expect("a request's length");
