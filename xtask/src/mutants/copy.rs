@@ -6,7 +6,7 @@
 use crate::workspace::Workspace;
 use anyhow::{Context, Result};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -39,19 +39,33 @@ impl Copy {
     ///
     /// Errors: somebody else works in the copy, git does not answer, or a file cannot be read or written.
     pub fn refresh(workspace: &Workspace) -> Result<Self> {
+        Self::refresh_with(workspace, "tree", &BTreeMap::new())
+    }
+
+    /// As [`Self::refresh`], of the copy with a name, where some files have another text.
+    pub fn refresh_with(workspace: &Workspace, name: &str, texts: &BTreeMap<String, String>) -> Result<Self> {
         let folder = workspace.target.join("mutants");
         fs::create_dir_all(&folder).with_context(|| format!("{} could not be made", folder.display()))?;
-        let lock = File::create(folder.join("lock")).context("the copy's lock could not be made")?;
+        let lock =
+            File::create(folder.join(format!("{name}.lock"))).context("the copy's lock could not be made")?;
         lock.try_lock()
             .context("another `cargo xtask mutants` is at work here: wait until it ends, or end it")?;
-        let copy = Self { root: folder.join("tree"), build: folder.join("build"), lock };
+        let copy = Self { root: folder.join(name), build: folder.join(format!("{name}-build")), lock };
         let is_wanted = |path: &String| !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
-        let files: BTreeSet<String> = workspace.own_files()?.into_iter().filter(is_wanted).collect();
-        for path in files.iter().filter(|path| workspace.root.join(path).is_file()) {
-            write_if_other(&workspace.root.join(path), &copy.root.join(path))
+        let mut files: BTreeSet<String> = workspace.own_files()?.into_iter().filter(is_wanted).collect();
+        files.retain(|path| workspace.root.join(path).is_file());
+        files.extend(texts.keys().cloned());
+        for path in &files {
+            let bytes = match texts.get(path) {
+                Some(text) => Ok(text.clone().into_bytes()),
+                None => fs::read(workspace.root.join(path)),
+            };
+            bytes
+                .map_err(anyhow::Error::from)
+                .and_then(|bytes| write_if_other(&bytes, &copy.root.join(path)))
                 .with_context(|| format!("{path} could not be copied"))?;
         }
-        let is_gone = |path: &str| !files.contains(path) || !workspace.root.join(path).is_file();
+        let is_gone = |path: &str| !files.contains(path);
         remove_others(&copy.root, &copy.root, &is_gone).context("old files could not be removed")?;
         Ok(copy)
     }
@@ -69,8 +83,7 @@ impl Copy {
 }
 
 /// Cargo compiles what was written last, so what is the same must not be written.
-fn write_if_other(from: &Path, to: &Path) -> Result<()> {
-    let bytes = fs::read(from)?;
+fn write_if_other(bytes: &[u8], to: &Path) -> Result<()> {
     if fs::read(to).is_ok_and(|old| old == bytes) {
         return Ok(());
     }

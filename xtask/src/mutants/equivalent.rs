@@ -94,7 +94,7 @@ mod tests {
                 at: at.into(),
                 nth: 1,
             };
-            Mutant { key, name: String::new(), package: String::new() }
+            Mutant::made_up(key, "")
         })
     }
 

@@ -267,7 +267,7 @@ mod tests {
             ("crates/targets/src/flight.rs", &["--tests"]),
         ] {
             let key = Key { file: file.to_owned(), mutant: String::new(), at: String::new(), nth: 1 };
-            let mutant = Mutant { key, name: String::new(), package: String::new() };
+            let mutant = Mutant::made_up(key, "");
             assert_eq!(own.arguments(&mutant), tests, "{file}");
         }
     }
@@ -276,7 +276,7 @@ mod tests {
     fn the_list_for_cargo_mutants_is_toml_of_exact_names() {
         let name = "crates/a.rs:1:2: replace <impl X for Y>::f -> [u8; 2] with [\"x\"] | ^";
         let key = Key { file: String::new(), mutant: String::new(), at: String::new(), nth: 1 };
-        let mutant = Mutant { key, name: name.to_owned(), package: String::new() };
+        let mutant = Mutant::made_up(key, name);
         let table: toml::Table = only(&[&mutant]).parse().unwrap();
         assert_eq!(
             table["examine_re"].as_array().unwrap()[0].as_str().unwrap(),

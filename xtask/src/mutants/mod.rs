@@ -13,15 +13,17 @@ mod outcomes;
 mod results;
 mod select;
 mod tool;
+mod woven;
 
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use copy::Copy;
 use equivalent::Equivalents;
-use mutant::Mutant;
+use mutant::{Key, Mutant};
 use outcomes::{Judged, Outcomes, Verdict};
 use select::Shard;
+use std::collections::BTreeSet;
 
 /// Folder of everything published, from the root.
 const FOLDER: &str = "experiments/mutants";
@@ -53,6 +55,12 @@ pub struct Options {
     /// Ask only the first judge, the unit tests: what survives is missed until it is judged by all
     #[arg(long)]
     quick: bool,
+    /// Compile each by itself, which takes a hundred times as long: for those that cannot be judged together
+    #[arg(long)]
+    one_by_one: bool,
+    /// How many to judge at a time; as many as there are processors, unless told
+    #[arg(long, value_name = "COUNT", conflicts_with = "one_by_one")]
+    jobs: Option<usize>,
     /// Run nothing: check equivalent.toml, write the table, and say what is left
     #[arg(long)]
     table: bool,
@@ -98,6 +106,41 @@ impl Known {
     }
 }
 
+impl Known {
+    /// Judges mutants in one build of all.
+    fn judge_together(
+        &self,
+        workspace: &Workspace,
+        wanted: &[&Mutant],
+        options: &Options,
+        outcomes: &mut Outcomes,
+    ) -> Result<()> {
+        let jobs =
+            options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let build = woven::Build::make(workspace, &self.mutants)?;
+        let reach = woven::Reach::find(workspace, &build, jobs)?;
+        for test in &reach.failing {
+            println!("judges nothing, for it fails without any mutant in this build: {test}");
+        }
+        let court = woven::Court::new(workspace, &build, &reach, jobs, options.quick)?;
+        let is_wanted: BTreeSet<&Key> = wanted.iter().map(|mutant| &mutant.key).collect();
+        let all = (0..).zip(&self.mutants).filter(|(_, mutant)| is_wanted.contains(&mutant.key));
+        let numbered: Vec<(u32, &Mutant)> = all.collect();
+        let mut done = 0;
+        court.judge(&numbered, |mutant, judged| {
+            outcomes.note(mutant, judged);
+            done += 1;
+            if done % MUTANTS_PER_WRITE == 0 {
+                println!("judged {done} of {}", numbered.len());
+                outcomes.write(workspace, &self.mutants)?;
+            }
+            Ok(())
+        })?;
+        println!("judged {done} of {}; the others need --one-by-one", numbered.len());
+        Ok(())
+    }
+}
+
 /// Judges the mutants asked for that were not judged before, and publishes.
 ///
 /// Errors: cargo-mutants cannot be installed, tests fail without a mutant, `equivalent.toml` names mutants that do not exist.
@@ -119,12 +162,16 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let wanted: Vec<&Mutant> = wanted.iter().collect();
     println!("{} of {} mutants are to be judged", wanted.len(), known.mutants.len());
     let mut outcomes = std::mem::take(&mut known.outcomes);
-    known.judge(workspace, &wanted, options.quick, |judged| {
-        for (mutant, judged) in judged {
-            outcomes.note(mutant, judged.clone());
-        }
-        outcomes.write(workspace, &known.mutants)
-    })?;
+    if options.one_by_one {
+        known.judge(workspace, &wanted, options.quick, |judged| {
+            for (mutant, judged) in judged {
+                outcomes.note(mutant, judged.clone());
+            }
+            outcomes.write(workspace, &known.mutants)
+        })?;
+    } else if !wanted.is_empty() {
+        known.judge_together(workspace, &wanted, options, &mut outcomes)?;
+    }
     outcomes.write(workspace, &known.mutants)?;
     let text = results::text(&known.mutants, &known.equivalents, &outcomes);
     let path = format!("{FOLDER}/results.md");

@@ -4,7 +4,7 @@
 //! done where, and the text of its line; where several are alike, by their number among them. So what is known of a mutant
 //! stays until its line or its function's name changes.
 
-use super::{copy::Copy, tool};
+use super::{copy::Copy, tool, woven::change::Change};
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ pub struct Mutant {
     /// What cargo-mutants calls it now, with line and column.
     pub name: String,
     pub package: String,
+    /// What it changes.
+    pub change: Change,
 }
 
 impl Key {
@@ -71,23 +73,29 @@ impl Mutant {
     }
 }
 
+#[cfg(test)]
+impl Mutant {
+    /// One of a file that does not exist.
+    pub fn made_up(key: Key, name: &str) -> Self {
+        use super::woven::change::{Genre, Position, Span};
+        let at = Position { line: 1, column: 1 };
+        let change = Change {
+            genre: Genre::BinaryOperator,
+            span: Span { start: at, end: at },
+            replacement: String::new(),
+        };
+        Self { key, name: name.to_owned(), package: String::new(), change }
+    }
+}
+
 /// One mutant as cargo-mutants lists it.
 #[derive(Serialize, Deserialize)]
 struct Listed {
     name: String,
     package: String,
     file: String,
-    span: Span,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Span {
-    start: Position,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Position {
-    line: usize,
+    #[serde(flatten)]
+    change: Change,
 }
 
 /// All mutants of packages in the copy, in the order of packages, files and lines.
@@ -140,18 +148,18 @@ fn hash_files(folder: &Path, hasher: &mut DefaultHasher) -> Result<()> {
 fn with_keys(listed: Vec<Listed>, read: impl Fn(&str) -> Result<String>) -> Result<Vec<Mutant>> {
     let (mut texts, mut seen) = (BTreeMap::new(), BTreeMap::<Key, u32>::new());
     let mut mutants = Vec::new();
-    for Listed { name, package, file, span } in listed {
+    for Listed { name, package, file, change } in listed {
         if !texts.contains_key(&file) {
             texts.insert(file.clone(), read(&file)?);
         }
-        let line = texts[&file].lines().nth(span.start.line - 1).context("a mutant lies in a line")?;
+        let line = texts[&file].lines().nth(change.span.start.line - 1).context("a mutant lies in a line")?;
         // The name begins with `file:line:column: `.
         let mutant = name.split_once(": ").context("a mutant's name has a place")?.1.to_owned();
         let mut key = Key { file, mutant, at: line.trim().to_owned(), nth: 1 };
         let alike = seen.entry(key.clone()).or_default();
         *alike += 1;
         key.nth = *alike;
-        mutants.push(Mutant { key, name, package });
+        mutants.push(Mutant { key, name, package, change });
     }
     Ok(mutants)
 }
@@ -159,6 +167,12 @@ fn with_keys(listed: Vec<Listed>, read: impl Fn(&str) -> Result<String>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants::woven::change::{Genre, Position, Span};
+
+    fn change(line: usize, column: usize) -> Change {
+        let span = Span { start: Position { line, column }, end: Position { line, column: column + 1 } };
+        Change { genre: Genre::BinaryOperator, span, replacement: String::new() }
+    }
 
     #[test]
     fn mutants_are_told_apart_without_line_and_column() {
@@ -167,7 +181,7 @@ mod tests {
             name: format!("crates/ftl/src/a/b.rs:{line}:{column}: replace {what} in f"),
             package: "ocssd-ftl".to_owned(),
             file: "crates/ftl/src/a/b.rs".to_owned(),
-            span: Span { start: Position { line } },
+            change: change(line, column),
         });
         let text = |_: &str| Ok("fn f() {\n    a < b < c;\nx < y\n".to_owned());
         let mutants = with_keys(listed.into(), text).unwrap();
@@ -190,7 +204,7 @@ mod tests {
             ("crates/targets/src/pblk/mod.rs", "targets/pblk"),
         ] {
             let key = Key { file: file.to_owned(), mutant: String::new(), at: String::new(), nth: 1 };
-            assert_eq!(Mutant { key, name: String::new(), package: String::new() }.module(), module);
+            assert_eq!(Mutant::made_up(key, "").module(), module);
         }
     }
 }
