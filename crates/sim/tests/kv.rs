@@ -51,6 +51,16 @@ fn a_batch_deletes_a_key_also_if_the_deletion_before_it_is_lost() {
     assert_ends_well("kv", Size::Tiny, 1242, &mut Tally::default(), &mut 0);
 }
 
+/// In seed 200 sectors cannot be read now and then: of a write unit that garbage collection read as a whole three times another
+/// one failed in each try, and the value there was noted as lost.
+#[test]
+fn what_can_be_read_sector_by_sector_is_not_lost() {
+    let mut tally = Tally::default();
+    assert_ends_well("kv", Size::Any, 200, &mut tally, &mut 0);
+    assert!(tally.of("read_again") > 0, "no read was tried again: {tally:?}");
+    assert_eq!(tally.of("lost_values"), 0, "{tally:?}");
+}
+
 #[test]
 fn worlds_with_faults_keep_every_promise() {
     let (mut tally, mut unfit) = (Tally::default(), 0);
@@ -58,7 +68,6 @@ fn worlds_with_faults_keep_every_promise() {
         assert_ends_well("kv", Size::Any, seed, &mut tally, &mut unfit);
     }
     assert!(tally.of("checkpoints") > 20, "{tally:?}");
-    assert!(tally.of("read_again") > 0, "no read was tried again: {tally:?}");
 }
 
 #[test]

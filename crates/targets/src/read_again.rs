@@ -95,6 +95,61 @@ impl Failed {
     }
 }
 
+/// The tries of a read of several sectors: all at once, then those that failed, one by one into their places. What the first could
+/// read stays: were all asked for each time, of many sectors that fail now and then some would in every try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadTries {
+    /// Times all were asked for.
+    whole: u32,
+    failed: Option<Failed>,
+}
+
+impl ReadTries {
+    /// All sectors are asked for, for the first time.
+    pub const FIRST: Self = Self { whole: 1, failed: None };
+
+    /// The sector to ask for; `None`: all.
+    #[must_use]
+    pub fn sector(&self) -> Option<u32> {
+        self.failed.as_ref().and_then(Failed::next)
+    }
+
+    /// A read ended; all of them are `count` sectors. `None` if there is another to be asked for, else how all ended.
+    pub fn on_end(&mut self, completion: &Completion, count: u32) -> Option<Status> {
+        assert!(count > 0, "a read of nothing ended");
+        let status = completion.status;
+        if let Some(failed) = &mut self.failed {
+            failed.on_try(if status.has_data() { Ok(()) } else { Err(status) });
+            if failed.next().is_some() {
+                return None;
+            }
+            let (_, status) = failed.given_up();
+            self.failed = None;
+            return Some(status);
+        }
+        if !may_differ(status) {
+            return Some(status);
+        }
+        let all = 1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit - 1);
+        let failed = completion.failed & all;
+        if failed != 0 && failed != all {
+            self.failed = Some(Failed::new(failed, status));
+            return None;
+        }
+        // The drive did not carry it out, or nothing was read that could stay.
+        if self.again() { None } else { Some(status) }
+    }
+
+    /// What was read is not what it must be: all of it is asked for again. False if that was done often enough.
+    pub fn again(&mut self) -> bool {
+        assert!(self.whole <= TRIES, "a read was tried {} times", self.whole);
+        assert!(self.failed.is_none(), "some sectors of what is asked for again are being read");
+        let may = self.whole < TRIES;
+        self.whole += u32::from(may);
+        may
+    }
+}
+
 /// The read of one sector of a command's, into its place.
 ///
 /// # Panics
@@ -181,6 +236,37 @@ mod tests {
         (1..TRIES).for_each(|_| failed.on_try(LOST));
         assert_eq!(failed.next(), None);
         assert_eq!((failed.all(), failed.given_up()), (0b1010, (0b1000, Status::UNRECOVERED_READ)));
+    }
+
+    fn ended(status: Status, failed: u64) -> Completion {
+        Completion { status, failed, ..Completion::success(Tag(0)) }
+    }
+
+    #[test]
+    fn sectors_that_fail_by_turns_are_all_read() {
+        let mut tries = ReadTries::FIRST;
+        assert_eq!(tries.on_end(&ended(Status::UNRECOVERED_READ, 0b1010), 4), None);
+        assert_eq!(tries.sector(), Some(1));
+        assert_eq!(tries.on_end(&ended(Status::SUCCESS, 0), 4), None);
+        assert_eq!(tries.sector(), Some(3));
+        assert_eq!(tries.on_end(&ended(Status::UNRECOVERED_READ, 1), 4), None);
+        assert_eq!(tries.on_end(&ended(Status::SUCCESS, 0), 4), Some(Status::SUCCESS));
+        assert_eq!(tries.sector(), None);
+    }
+
+    #[test]
+    fn what_fails_in_every_try_is_told_and_so_is_a_drive_that_does_not_work() {
+        let lost = ended(Status::UNRECOVERED_READ, 1);
+        let mut tries = ReadTries::FIRST;
+        (1..TRIES).for_each(|_| assert_eq!(tries.on_end(&lost, 1), None));
+        assert_eq!(tries.on_end(&lost, 1), Some(Status::UNRECOVERED_READ));
+        let mut tries = ReadTries::FIRST;
+        let refused = ended(Status::INTERNAL_ERROR, 0);
+        (1..TRIES).for_each(|_| assert_eq!((tries.on_end(&refused, 4), tries.sector()), (None, None)));
+        assert_eq!(tries.on_end(&refused, 4), Some(Status::INTERNAL_ERROR));
+        let mut tries = ReadTries::FIRST;
+        (1..TRIES).for_each(|_| assert!(tries.again()));
+        assert!(!tries.again(), "it was asked for often enough");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::record::{RECORD_HEADER_BYTES, Record, RecordHeader, RecordKind, UNIT_
 use super::sizes::Sizes;
 use super::space::Role;
 use super::state::{Kv, record_bytes};
-use crate::read_again::TRIES;
+use crate::read_again::ReadTries;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Append, Candidate, ChunkIndex, ChunkUse, LineId, PhysicalAddress, RelocationRead, Relocator, Victim,
@@ -35,7 +35,7 @@ type VictimRead = RelocationRead<VictimUnit, ChunkIndex>;
 #[derive(Clone, Copy, Debug)]
 struct VictimUnit {
     sector: u32,
-    tries: u32,
+    tries: ReadTries,
     /// The next byte to look at.
     at: usize,
     /// The pages of its keys were asked for.
@@ -195,7 +195,8 @@ impl Kv {
             && self.sizes.unit < self.sizes.chunk;
         let next = if skips { self.sizes.unit } else { next };
         assert!(next < self.sizes.chunk, "chunk {} is read at {next}, beyond its end", chunk.0);
-        let unit = VictimUnit { sector: next, tries: 1, at: UNIT_HEADER_BYTES, is_asked: false };
+        let unit =
+            VictimUnit { sector: next, tries: ReadTries::FIRST, at: UNIT_HEADER_BYTES, is_asked: false };
         let (line, count) = (Some(chunk), self.sizes.unit);
         let read = VictimRead { buffer, line, count, next: 0, failed: 0, with: unit };
         let read = self.collector.reads.insert(read);
@@ -220,22 +221,21 @@ impl Kv {
     fn send_collect(&mut self, read: SlabKey) {
         let VictimRead { buffer, line, with, .. } = *self.collector.reads.get(read);
         let chunk = line.expect("units are read of victims");
-        let addresses = self.run_at(Append { chunk, sector: with.sector }, self.sizes.unit);
-        self.stats.gc_read_bytes += u64::from(self.sizes.unit_bytes);
-        self.flight.send(Purpose::Collect { read }, Op::Read, addresses, Some(buffer), 0);
+        // A part of it that failed, or all.
+        let (first, count) = with.tries.sector().map_or((0, self.sizes.unit), |sector| (sector, 1));
+        let addresses = self.run_at(Append { chunk, sector: with.sector + first }, count);
+        self.stats.gc_read_bytes += u64::from(count) * u64::from(self.sizes.sector_bytes);
+        self.flight.send(Purpose::Collect { read }, Op::Read, addresses, Some(buffer), first);
     }
 
     /// A unit of a victim was read, or could not be.
     pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion) {
-        let status = completion.status;
-        let unit = &mut self.collector.reads.get_mut(read).with;
-        if !status.has_data() && unit.tries < TRIES {
-            unit.tries += 1;
+        let tries = &mut self.collector.reads.get_mut(read).with.tries;
+        let Some(status) = tries.on_end(completion, self.sizes.unit) else {
             self.stats.read_again += 1;
             return self.send_collect(read);
-        }
+        };
         let read = self.collector.reads.remove(read);
-        assert!(read.with.tries <= TRIES, "a unit of {:?} was tried too often", read.line);
         // What could be read of it is there, if anything: records say themselves whether they are sound.
         if status.is_drive_failure() {
             self.stop(status);

@@ -13,7 +13,7 @@ use super::index::{Leaving, Need, PagePlace};
 use super::record::{RECORD_HEADER_BYTES, Record, RecordKind, records};
 use super::sizes::Sizes;
 use super::state::{Changes, Kv, record_bytes};
-use crate::read_again::{TRIES, as_loss, is_of_media};
+use crate::read_again::{ReadTries, as_loss, is_of_media};
 use ocssd_base::{Slab, SlabKey, usize_of};
 use ocssd_ftl::{Append, ChunkIndex, PhysicalAddress};
 use ocssd_lightnvm::interface::key_value::{Key, KvOp, KvRequest};
@@ -33,7 +33,7 @@ pub(super) const AHEAD_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct PageRead {
     place: PagePlace,
-    tries: u32,
+    tries: ReadTries,
 }
 
 /// Pages on their way, and those on media that are to be forgotten.
@@ -239,7 +239,7 @@ impl Kv {
         if self.pages.asked.insert(page.at) {
             self.space.hold(chunk);
             self.stats.index_reads += 1;
-            self.pages.waiting.push_back(PageRead { place: page, tries: 1 });
+            self.pages.waiting.push_back(PageRead { place: page, tries: ReadTries::FIRST });
             self.work_due = true;
         }
         false
@@ -263,32 +263,34 @@ impl Kv {
 
     fn send_page_read(&mut self, read: SlabKey, buffers: &mut Buffers) {
         let (PageRead { place: page, tries }, buffer) = *self.pages.in_flight.get(read);
-        assert!(tries <= TRIES, "{page:?} was tried too often");
         assert!(self.pages.asked.contains(&page.at), "{page:?} is read and nobody asked");
         let (place, byte) = self.place_of(page.at);
         let (chunk, sector) = self.space.shape.chunk_of(place);
         let count = (byte + page_record_bytes(page)).div_ceil(self.sizes.sector_bytes);
         let unit = self.sizes.unit;
         assert!(sector % unit + count <= unit, "{page:?} leaves its unit");
-        let addresses = self.run_at(Append { chunk, sector }, count);
         buffers.want(buffer, usize_of(byte)..usize_of(byte + page_record_bytes(page)));
-        self.flight.send(Purpose::IndexPage { read }, Op::Read, addresses, Some(buffer), 0);
+        let (first, count) = tries.sector().map_or((0, count), |failed| (failed, 1));
+        let addresses = self.run_at(Append { chunk, sector: sector + first }, count);
+        self.flight.send(Purpose::IndexPage { read }, Op::Read, addresses, Some(buffer), first);
     }
 
     /// A read of a page ended.
     pub(super) fn index_page_done(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
-        let (PageRead { place: page, tries }, buffer) = *self.pages.in_flight.get(read);
-        let status = completion.status;
+        let (PageRead { place: page, .. }, buffer) = *self.pages.in_flight.get(read);
         let (place, byte) = self.place_of(page.at);
         let count = (byte + page_record_bytes(page)).div_ceil(self.sizes.sector_bytes);
+        let Some(status) = self.pages.in_flight.get_mut(read).0.tries.on_end(completion, count) else {
+            self.stats.read_again += 1;
+            return self.send_page_read(read, buffers);
+        };
         let bytes = &buffers.whole(buffer, 0, count)[usize_of(byte)..];
         let found = Record::decode(bytes).filter(|found| {
             let is_it = found.header.kind == RecordKind::Index && found.header.payload_bytes == page.bytes;
             status.has_data() && is_it && found.is_sound(bytes)
         });
         let is_read = found.is_some_and(|found| self.index.arrived(page, found.payload, true));
-        if !is_read && tries < TRIES {
-            self.pages.in_flight.get_mut(read).0.tries += 1;
+        if !is_read && status.has_data() && self.pages.in_flight.get_mut(read).0.tries.again() {
             self.stats.read_again += 1;
             return self.send_page_read(read, buffers);
         }

@@ -9,7 +9,7 @@ use super::key_bytes::KeyBytes;
 use super::record::{RECORD_HEADER_BYTES, Record, RecordKind};
 use super::sizes::Sizes;
 use super::state::{Kv, record_bytes};
-use crate::read_again::TRIES;
+use crate::read_again::ReadTries;
 use ocssd_base::{Slab, SlabKey, usize_of};
 use ocssd_ftl::{Append, PhysicalAddress};
 use ocssd_lightnvm::interface::Content;
@@ -58,7 +58,7 @@ struct Part {
     skip: u32,
     count: u32,
     to: u32,
-    tries: u32,
+    tries: ReadTries,
 }
 
 /// Retrieves and their reads.
@@ -119,7 +119,7 @@ impl Kv {
             skip,
             count,
             to,
-            tries: 1,
+            tries: ReadTries::FIRST,
         };
         match found.location {
             Location::Lost => self.job_failed(job, Status::UNRECOVERED_READ),
@@ -220,7 +220,6 @@ impl Kv {
 
     fn send_read(&mut self, read: SlabKey, buffers: &mut Buffers) {
         let (part, buffer) = *self.reads.in_flight.get(read);
-        assert!(part.tries <= TRIES, "{part:?} was tried too often");
         let (place, byte) = self.place_of(part.at);
         let (chunk, sector) = self.space.shape.chunk_of(place);
         let count = (byte + part.bytes).div_ceil(self.sizes.sector_bytes);
@@ -229,10 +228,11 @@ impl Kv {
             "a record of {} bytes leaves its unit",
             part.bytes
         );
-        let addresses = self.run_at(Append { chunk, sector }, count);
         buffers.want(buffer, usize_of(byte)..usize_of(byte + part.bytes));
         self.stats.retrieve_reads += 1;
-        self.flight.send(Purpose::Read { read }, Op::Read, addresses, Some(buffer), 0);
+        let (first, count) = part.tries.sector().map_or((0, count), |failed| (failed, 1));
+        let addresses = self.run_at(Append { chunk, sector: sector + first }, count);
+        self.flight.send(Purpose::Read { read }, Op::Read, addresses, Some(buffer), first);
     }
 
     /// A read ended.
@@ -240,8 +240,11 @@ impl Kv {
         let (part, buffer) = *self.reads.in_flight.get(read);
         let (place, byte) = self.place_of(part.at);
         let count = (byte + part.bytes).div_ceil(self.sizes.sector_bytes);
+        let Some(status) = self.reads.in_flight.get_mut(read).0.tries.on_end(completion, count) else {
+            self.stats.read_again += 1;
+            return self.send_read(read, buffers);
+        };
         let record = &buffers.whole(buffer, 0, count)[usize_of(byte)..usize_of(byte + part.bytes)];
-        let status = completion.status;
         let job = self.reads.jobs.get(part.job);
         let is_it = |found: &Record<'_>| match part.expected {
             Expected::Key => found.header.kind == RecordKind::Whole && found.key == &job.key[..],
@@ -256,8 +259,7 @@ impl Kv {
             assert!(found.payload.len() >= usize_of(part.skip + part.count), "{part:?} is beyond its record");
             let payload = usize_of(byte) + found.header.bytes() - found.payload.len();
             self.give_part(&part, (buffer, payload), buffers);
-        } else if part.tries < TRIES {
-            self.reads.in_flight.get_mut(read).0.tries += 1;
+        } else if status.has_data() && self.reads.in_flight.get_mut(read).0.tries.again() {
             self.stats.read_again += 1;
             return self.send_read(read, buffers);
         } else {
