@@ -5,6 +5,7 @@
 //! are sent and when the power goes (`plan`, `run`).
 
 use crate::watched::Harmed;
+use crate::wear::Promise;
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status, Target};
@@ -195,8 +196,8 @@ pub trait Contract {
     /// Good chunks below which a target may refuse changes; `None` if it does not say.
     fn chunks_needed(target: &Self::Target) -> Option<u32>;
 
-    /// How far a target lets the wear of its lines differ, in resets; `None` if it does not say, or takes no writes any more.
-    fn wear_spread(&self, target: &Self::Target) -> Option<u32>;
+    /// How far a target lets wear differ; `None` if it does not say, or takes no writes any more.
+    fn wear_promise(&self, target: &Self::Target) -> Option<Promise>;
 
     /// Numbers of a target, name and count, for the summary.
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)>;

@@ -37,7 +37,8 @@ pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &WorldPlan, v
             beside.map(|beside| BlockContract::new(beside.mix, kind_beside(kind, beside).limits())),
         ),
         MakeOf::Zoned(_) => {
-            visitor.with(Judge::<ZonedInterface>::new(seed), second.map(Judge::<ZonedInterface>::new))
+            let first = Judge::<ZonedInterface>::new(seed).leaves_most_alone(plan.mix.cold_after > 0);
+            visitor.with(first, second.map(Judge::<ZonedInterface>::new))
         }
         MakeOf::Log(_) => {
             visitor.with(Judge::<LogInterface>::new(seed), second.map(Judge::<LogInterface>::new))
@@ -46,7 +47,8 @@ pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &WorldPlan, v
             visitor.with(Judge::<TableInterface>::new(seed), second.map(Judge::<TableInterface>::new))
         }
         MakeOf::KeyValue(_) => {
-            visitor.with(Judge::<KvInterface>::new(seed), second.map(Judge::<KvInterface>::new))
+            let first = Judge::<KvInterface>::new(seed).leaves_most_alone(plan.mix.cold_after > 0);
+            visitor.with(first, second.map(Judge::<KvInterface>::new))
         }
     }
 }

@@ -105,7 +105,7 @@ pub struct World<C: Contract> {
     bound: Nanos,
     /// When a command was sent that meets a latency spike.
     spikes: Vec<Nanos>,
-    /// How long one is. The drive forgets it when its faults end.
+    /// How long one is, which the drive forgets when its faults end.
     spike: Nanos,
 }
 
@@ -256,9 +256,7 @@ impl<C: Contract> World<C> {
     /// The power goes now. `prng` says which pages of torn units survive.
     pub fn power_cut(&mut self, prng: &mut Prng) {
         self.power_off(prng);
-        if let Some(wear) = &mut self.wear {
-            wear.power_cut();
-        }
+        self.wear.iter_mut().for_each(Wear::power_cut);
     }
 
     /// As [`Self::power_cut`], of a target that was shut down: nothing is excused by it.
@@ -309,9 +307,7 @@ impl<C: Contract> World<C> {
         assert!(!self.is_mounted(), "a target is mounted on a drive that is gone");
         *self.device_mut() = Check::new(Watched::of::<C>(flash));
         self.spikes.clear();
-        if let Some(wear) = &mut self.wear {
-            wear.power_cut();
-        }
+        self.wear.iter_mut().for_each(Wear::power_cut);
         self.tell_power_cut();
     }
 

@@ -273,6 +273,11 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV_SPREAD: "kv", "canary", [("wear_spread", "1")], SEEDS;
+    kv_wear_ignored_is_found: "wear-ignored", Any;
+}
+
+canaries! {
     TESTED_OF_KV_BLOCK: "kv-block", "block_canary", NONE, SEEDS;
     kv_block_fua_forgotten_is_found: "fua-forgotten", Tiny;
     kv_block_tail_forgotten_is_found: "tail-forgotten", Tiny;
@@ -325,6 +330,8 @@ const LEVELLED: Held<'_> = &[("wear_spread", "1")];
 canaries! {
     TESTED_OF_WEAR: "zns", "canary", LEVELLED, SEEDS;
     zns_moved_before_logged_is_found: "moved-before-logged", Tiny;
+    zns_wear_ignored_is_found: "wear-ignored", Any;
+    zns_wear_looks_at_half_is_found: "wear-looks-at-half", Any;
 }
 
 canaries! {
@@ -362,7 +369,11 @@ fn every_canary_is_looked_for() {
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &not_of_pages].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
-    assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, TESTED_OF_KV_WEAR, &["torn-copies"]].concat()));
+    assert_eq!(
+        keys,
+        all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, TESTED_OF_KV_WEAR, TESTED_OF_KV_SPREAD, &["torn-copies"]]
+            .concat())
+    );
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();

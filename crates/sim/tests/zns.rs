@@ -4,7 +4,7 @@ use ocssd_sim::campaign::run_seed;
 use ocssd_sim::exhaustive;
 use ocssd_sim::journal::Keep;
 use ocssd_sim::run::Ended;
-use ocssd_sim::swarm::Size;
+use ocssd_sim::swarm::{Asked, Size, draw_asked};
 use ocssd_sim::tally::Tally;
 use ocssd_targets::registry;
 
@@ -54,4 +54,18 @@ fn worlds_of_any_size_that_found_defects_end_well() {
         assert_ends_well(Size::Any, seed, &mut tally);
     }
     assert!(tally.of("cuts.in_flight") > 3, "{tally:?}");
+}
+
+/// Worlds in which most zones are left alone: no chunk of them lags for long.
+#[test]
+fn wear_is_spread_where_most_zones_are_left_alone() {
+    let kind = registry::find("zns").expect("a kind");
+    let asked = Asked::of(kind, Size::Any, &[]);
+    let leaves_alone = |seed: &u64| draw_asked(*seed, 0, &asked).mix.cold_after > 0;
+    let mut tally = Tally::default();
+    for seed in (0..300).filter(leaves_alone) {
+        assert_ends_well(Size::Any, seed, &mut tally);
+    }
+    assert!(tally.of("checks.wear_while_something_lags") > 20, "{tally:?}");
+    assert!(tally.of("wear_moves") > 50, "{tally:?}");
 }

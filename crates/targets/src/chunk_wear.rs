@@ -12,6 +12,9 @@
 //! with a smaller one, at least. Without a bound nothing is counted, unless the counts are wanted for the choice of free chunks
 //! alone (`lightlsm`).
 //!
+//! The bound is no promise while a target has no room for what it would move: it says so ([`ChunkWear::put_off`]), and resets until
+//! the next move are counted apart, so that whoever judges wear knows how many there were.
+//!
 //! Deliberately not here: moving, which is the target's (`level` of `zns` and `kv`), and which chunks may be moved.
 
 use ocssd_base::usize_of;
@@ -48,6 +51,10 @@ pub struct ChunkWear<O> {
     found: VecDeque<Lagging<O>>,
     /// Those that could not be read.
     stuck: BTreeSet<ChunkIndex>,
+    /// A move was due and there was no room for it, nor was there since.
+    is_put_off: bool,
+    /// Resets while that was so.
+    resets_put_off: u64,
 }
 
 impl<O: PartialEq> ChunkWear<O> {
@@ -72,6 +79,8 @@ impl<O: PartialEq> ChunkWear<O> {
             since_look: 0,
             found: VecDeque::new(),
             stuck: BTreeSet::new(),
+            is_put_off: false,
+            resets_put_off: 0,
         };
         // Power cuts must not put moves off for ever.
         (new.since, new.since_look) = (new.interval(), u32::MAX);
@@ -116,6 +125,18 @@ impl<O: PartialEq> ChunkWear<O> {
         (self.since, self.since_look) =
             (self.since.saturating_add(1).min(self.bound.unwrap_or(1)), self.since_look.saturating_add(1));
         self.stuck.remove(&chunk);
+        self.resets_put_off += u64::from(self.is_put_off);
+        assert!(self.most >= self.resets(chunk), "chunk {} is more worn than the most worn one", chunk.0);
+    }
+
+    /// A move is due, and there is no room for it now.
+    pub const fn put_off(&mut self) {
+        self.is_put_off = true;
+    }
+
+    /// Resets since the mount while moves were put off.
+    pub const fn resets_put_off(&self) -> u64 {
+        self.resets_put_off
     }
 
     /// True if a chunk lags by more than the bound.
@@ -153,6 +174,7 @@ impl<O: PartialEq> ChunkWear<O> {
             found.sort_by_key(|lagging| (self.resets(lagging.chunk), lagging.chunk));
             found.dedup();
             self.found = found.into();
+            self.is_put_off &= !self.found.is_empty();
         }
         self.found.pop_front()
     }
@@ -160,7 +182,7 @@ impl<O: PartialEq> ChunkWear<O> {
     /// A chunk is being moved.
     pub fn moving(&mut self) {
         assert!(self.since >= self.interval(), "two chunks are moved in one interval");
-        self.since = 0;
+        (self.since, self.is_put_off) = (0, false);
     }
 
     /// A chunk cannot be read: it is not moved before it was reset.
@@ -246,6 +268,25 @@ mod tests {
         assert_eq!(wear.next(|| lagging(&[])).map(|found| found.chunk), Some(chunk(3)));
         wear.cannot_move(chunk(3));
         assert_eq!(wear.next(|| lagging(&[3, 5])), None, "it cannot be read, and 5 does not lag");
+    }
+
+    #[test]
+    fn resets_are_counted_apart_from_a_move_that_was_put_off_to_the_next() {
+        let mut wear = ChunkWear::new(Some(4), &[0; 16], &[0; 16]);
+        reset(&mut wear, 5, 9);
+        assert_eq!(wear.resets_put_off(), 0, "nothing was put off");
+        assert!(wear.next(|| lagging(&[0, 1])).is_some());
+        wear.put_off();
+        reset(&mut wear, 5, 3);
+        assert_eq!(wear.resets_put_off(), 3);
+        assert!(wear.next(|| lagging(&[])).is_some(), "chunk 1 was found before");
+        wear.moving();
+        reset(&mut wear, 5, 2);
+        assert_eq!(wear.resets_put_off(), 3, "a move began");
+        wear.put_off();
+        assert_eq!(wear.next(|| lagging(&[])), None, "nothing lags any more");
+        reset(&mut wear, 5, 2);
+        assert_eq!(wear.resets_put_off(), 3, "and so nothing is put off");
     }
 
     /// The least worn of those that lag, found the long way.

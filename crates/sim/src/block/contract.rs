@@ -14,6 +14,7 @@ use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
 use crate::counted;
 use crate::watched::{Harm, Harmed};
+use crate::wear::Promise;
 use crate::world::LIMIT;
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
@@ -550,10 +551,8 @@ impl Contract for BlockContract {
         counted::gauge(target, "chunks_needed").and_then(|chunks| u32::try_from(chunks).ok())
     }
 
-    fn wear_spread(&self, target: &Self::Target) -> Option<u32> {
-        let spread = counted::gauge(target, "wear_spread_bound")
-            .filter(|_| counted::gauge(target, "read_only") == Some(0));
-        spread.and_then(|spread| u32::try_from(spread).ok()).filter(|&spread| spread > 0)
+    fn wear_promise(&self, target: &Self::Target) -> Option<Promise> {
+        counted::wear_spread(target).map(|spread| Promise::Lines { spread })
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {

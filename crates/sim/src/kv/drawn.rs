@@ -3,9 +3,12 @@
 //! Deliberately not here: what they must be answered with (`model`).
 
 use super::KvModel;
+use super::for_wear::LeftAlone;
+use crate::counted;
 use crate::model::held::Held;
 use crate::model::judge::Interface;
 use crate::model::trial::Requests;
+use crate::wear::Promise;
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, BatchChange, BatchEntry, Key, KvLimits, KvOp, KvReply, KvRequest, KvTarget, StoreCondition,
@@ -46,8 +49,18 @@ impl Interface for KvInterface {
         DrawnKv::new(*model.limits(), prng)
     }
 
+    fn drawn_for_wear(model: &KvModel, prng: &mut Prng) -> Option<DrawnKv> {
+        Some(DrawnKv::for_wear(*model.limits(), prng))
+    }
+
     fn shutdown(tag: Tag) -> KvRequest {
         KvRequest { tag, op: KvOp::Shutdown }
+    }
+
+    fn wear_promise(target: &dyn KvTarget) -> Option<Promise> {
+        let spread = counted::wear_spread(target)?;
+        let put_off = counted::count_of(target, "wear_put_off_resets");
+        Some(Promise::Chunks { spread, of: None, put_off })
     }
 
     fn name(request: &KvRequest) -> &'static str {
@@ -70,13 +83,15 @@ impl Interface for KvInterface {
 pub struct DrawnKv {
     limits: KvLimits,
     /// Different keys.
-    keys: u64,
+    pub(super) keys: u64,
     /// Values are shorter than this, but for one in many.
-    usual: u64,
+    pub(super) usual: u64,
     durable_percent: u64,
     /// Deletions, of a hundred requests.
-    deleted_percent: u64,
+    pub(super) deleted_percent: u64,
     stage: Option<Staged>,
+    /// Keys that are stored once, and then left alone.
+    pub(super) alone: Option<LeftAlone>,
     held: Held,
 }
 
@@ -101,6 +116,7 @@ impl DrawnKv {
             durable_percent: [0, 10, 60][three(prng)],
             deleted_percent: [5, 15, 40][three(prng)],
             stage: None,
+            alone: None,
             held: Held::default(),
         }
     }
@@ -132,7 +148,7 @@ impl DrawnKv {
         u32::try_from(bytes).expect("a drawn value is short")
     }
 
-    fn durability(&self, prng: &mut Prng) -> Durability {
+    pub(super) fn durability(&self, prng: &mut Prng) -> Durability {
         if prng.below(100) < self.durable_percent { Durability::AtReply } else { Durability::AtFlush }
     }
 
@@ -150,9 +166,21 @@ impl DrawnKv {
 
     /// A buffer with a key behind `bytes` bytes of value.
     fn place(&mut self, tag: Tag, prng: &mut Prng, buffers: &mut Buffers, bytes: u32) -> (Key, Content) {
+        let name = self.name(prng);
+        self.place_key(tag, prng, buffers, (&name, bytes))
+    }
+
+    /// A buffer with this key behind as many bytes of value.
+    pub(super) fn place_key(
+        &mut self,
+        tag: Tag,
+        prng: &mut Prng,
+        buffers: &mut Buffers,
+        (name, bytes): (&[u8], u32),
+    ) -> (Key, Content) {
         let byte = u8::try_from(prng.below(256)).expect("a byte");
         let buffer = self.held.take_whole(tag, buffers, bytes + KEY_ROOM, byte);
-        let key = Key::place(&self.name(prng), buffers, buffer, bytes);
+        let key = Key::place(name, buffers, buffer, bytes);
         (key, Content::Piece(Piece { buffer, first_byte: 0, bytes }))
     }
 
@@ -212,7 +240,16 @@ impl DrawnKv {
 }
 
 impl Requests<KvModel> for DrawnKv {
-    fn next(&mut self, tag: Tag, prng: &mut Prng, _: &KvModel, buffers: &mut Buffers) -> Option<KvRequest> {
+    fn next(
+        &mut self,
+        tag: Tag,
+        prng: &mut Prng,
+        model: &KvModel,
+        buffers: &mut Buffers,
+    ) -> Option<KvRequest> {
+        if let Some(request) = self.next_alone(tag, prng, model, buffers) {
+            return Some(request);
+        }
         let percent = prng.below(100);
         if percent < 10 && self.limits.batch_entries_max > 0 {
             return Some(KvRequest { tag, op: self.batch(tag, prng, buffers) });

@@ -2,6 +2,7 @@
 
 mod canary;
 mod drawn;
+mod for_wear;
 mod model;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use super::{Expected, Model};
 use crate::contract::{Answerer, Broken, Contract, Media, Room};
 use crate::counted;
 use crate::watched::Harmed;
+use crate::wear::Promise;
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::{Buffers, Status, Tag, Target};
@@ -33,8 +34,21 @@ pub trait Interface {
     /// Who draws requests for it, in a manner of its own for every seed.
     fn drawn(model: &Self::Model, prng: &mut Prng) -> Self::Drawn;
 
+    /// Who draws them so that most is written once and never again, and the rest all the time: chunks wear differently then. None
+    /// of an interface whose targets level no wear.
+    fn drawn_for_wear(model: &Self::Model, prng: &mut Prng) -> Option<Self::Drawn> {
+        let _ = (model, prng);
+        None
+    }
+
     /// The request that ends an instance in good order.
     fn shutdown(tag: Tag) -> <Self::Model as Model>::Request;
+
+    /// How far a target lets wear differ; `None` if it does not say.
+    fn wear_promise(target: &Self::Target) -> Option<Promise> {
+        let _ = target;
+        None
+    }
 
     /// A request's name among the counts, as `requests.reads`.
     fn name(request: &<Self::Model as Model>::Request) -> &'static str;
@@ -67,6 +81,8 @@ impl<I: Interface> Clone for Judged<I> {
 pub struct Judge<I: Interface> {
     prng: Prng,
     depth: usize,
+    /// Most is written once and left alone.
+    leaves_most_alone: bool,
     judged: Option<Judged<I>>,
     outstanding: BTreeMap<Tag, Outstanding<I::Model>>,
     next_tag: u32,
@@ -100,6 +116,7 @@ impl<I: Interface> Judge<I> {
         Self {
             prng,
             depth: DEPTHS[nth],
+            leaves_most_alone: false,
             judged: None,
             outstanding: BTreeMap::new(),
             next_tag: 1,
@@ -107,6 +124,13 @@ impl<I: Interface> Judge<I> {
             is_worn_out: false,
             refused: 0,
         }
+    }
+
+    /// Requests leave most that was written alone, if `is_wanted`.
+    #[must_use]
+    pub const fn leaves_most_alone(mut self, is_wanted: bool) -> Self {
+        self.leaves_most_alone = is_wanted;
+        self
     }
 
     fn judged(&mut self) -> &mut Judged<I> {
@@ -170,7 +194,8 @@ impl<I: Interface> Contract for Judge<I> {
             return Ok(());
         }
         let model = I::model(target);
-        let drawn = I::drawn(&model, &mut self.prng);
+        let for_wear = if self.leaves_most_alone { I::drawn_for_wear(&model, &mut self.prng) } else { None };
+        let drawn = for_wear.unwrap_or_else(|| I::drawn(&model, &mut self.prng));
         self.judged = Some(Judged { model, drawn, limits });
         Ok(())
     }
@@ -300,8 +325,8 @@ impl<I: Interface> Contract for Judge<I> {
         counted::gauge(target, "chunks_needed").and_then(|chunks| u32::try_from(chunks).ok())
     }
 
-    fn wear_spread(&self, _target: &Self::Target) -> Option<u32> {
-        None
+    fn wear_promise(&self, target: &Self::Target) -> Option<Promise> {
+        if self.is_worn_out { None } else { I::wear_promise(target) }
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {

@@ -73,6 +73,7 @@ const BOUND: Nanos = Nanos::from_secs(60);
 
 /// Draws of worlds of a kind of their own.
 const WEAR: &str = "wear";
+const WEAR_BY_CHUNK: &str = "wear by chunk";
 const SMALL: &str = "small blocks";
 const ROT: &str = "rot";
 const LOSS: &str = "loss";
@@ -96,6 +97,37 @@ fn is_special(prng: &Prng) -> bool {
         (RARE, rare::PERCENT),
     ];
     kinds.into_iter().any(|(label, percent)| Draw::new(prng, label).percent(percent))
+}
+
+/// Kinds of worlds of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Own {
+    /// Something happens to pblk all the time.
+    OfPblk,
+    /// Most that is written is left alone.
+    Wear,
+}
+
+impl Own {
+    /// The kind of a world, if it is of one.
+    fn draw(prng: &Prng, asked: &Asked<'_>) -> Option<Self> {
+        let target = asked.target;
+        let is = |label: &str, percent: u64| Draw::new(prng, label).percent(percent);
+        match asked.size {
+            Size::Tiny => None,
+            Size::Any if target == "pblk" => is_special(prng).then_some(Self::OfPblk),
+            Size::Any if wear::is_by_chunk(target) && is(WEAR_BY_CHUNK, wear::PERCENT) => Some(Self::Wear),
+            Size::Any => None,
+        }
+    }
+
+    /// Makes a plan one of this kind.
+    fn make(self, prng: &Prng, asked: &Asked<'_>, plan: &mut WorldPlan) {
+        match self {
+            Self::OfPblk => draw_special(prng, plan),
+            Self::Wear => wear::draw_by_chunk(&mut Draw::new(prng, WEAR_BY_CHUNK), asked.target, plan),
+        }
+    }
 }
 
 /// Which worlds are drawn.
@@ -142,17 +174,17 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> WorldPlan {
 pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     let &Asked { target, size, .. } = asked;
     let prng = Prng::new(seed ^ u64::from(attempt) << 56);
-    let is_special = size == Size::Any && target == "pblk" && is_special(&prng);
+    let own = Own::draw(&prng, asked);
     // Those are tiny worlds in which something else happens all the time.
-    let is_on_disk = !is_special && disk::fits(target) && Draw::new(&prng, DISK).percent(disk::PERCENT);
-    let size = if is_special || is_on_disk { Size::Tiny } else { size };
+    let is_on_disk = own.is_none() && disk::fits(target) && Draw::new(&prng, DISK).percent(disk::PERCENT);
+    let size = if own.is_some() || is_on_disk { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
     drive::enlarge_one_unit(&mut config.geometry, size, target);
     if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
     let mut units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
-    let may_share = !is_special && !is_on_disk;
+    let may_share = own.is_none() && !is_on_disk;
     let others =
         if may_share { beside::split(&mut Draw::new(&prng, BESIDE), target, &mut units) } else { None };
     if others.is_some() && size == Size::Tiny {
@@ -193,10 +225,10 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     if is_on_disk {
         disk::make(&mut Draw::new(&prng, "on disk"), &mut plan);
     }
-    if is_special {
-        draw_special(&prng, &mut plan);
-    } else if size == Size::Any {
-        rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan);
+    match own {
+        Some(own) => own.make(&prng, asked, &mut plan),
+        None if size == Size::Any => rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan),
+        None => {}
     }
     if let Some(units) = others {
         beside::draw(&mut Draw::new(&prng, "beside of its own"), asked, size, units, &mut plan);

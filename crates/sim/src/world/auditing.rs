@@ -49,13 +49,13 @@ impl<C: Contract> World<C> {
         let ids = self.instances.iter().filter_map(|instance| instance.target);
         ids.for_each(|id| self.host.target(id).check());
         let first = &self.instances[0];
-        let spread = first.target.and_then(|id| first.contract.wear_spread(self.host.target(id)));
+        let promise = first.target.and_then(|id| first.contract.wear_promise(self.host.target(id)));
         if let Some(wear) = &mut self.wear
-            && let Some(spread) = spread
+            && let Some(promise) = promise
         {
-            let lags = wear.check(self.host.device().inner(), spread)?;
+            let lags = wear.check(self.host.device().inner(), &promise)?;
             self.tally.add("checks.wear", 1);
-            self.tally.add("checks.wear_of_lagging_lines", u64::from(lags));
+            self.tally.add("checks.wear_while_something_lags", u64::from(lags));
         }
         Ok(())
     }

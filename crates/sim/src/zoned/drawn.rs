@@ -3,10 +3,12 @@
 //! Deliberately not here: what they must be answered with (`model`).
 
 use super::{Zone, ZonedModel};
+use crate::counted;
 use crate::model::Model;
 use crate::model::held::Held;
 use crate::model::judge::Interface;
 use crate::model::trial::Requests;
+use crate::wear::Promise;
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::zoned::{
     DescribedZone, WidthHint, ZoneAction, ZoneArea, ZoneExtension, ZoneScope, ZoneState, ZonedOp, ZonedReply,
@@ -16,7 +18,7 @@ use ocssd_lightnvm::interface::{Durability, List};
 use ocssd_lightnvm::{Buffers, Tag};
 
 /// Longest write and read, in blocks (chosen: more than a write unit, so that one crosses several).
-const BLOCKS_MAX: u64 = 60;
+pub(super) const BLOCKS_MAX: u64 = 60;
 
 fn index(value: u64) -> usize {
     usize::try_from(value).expect("a small number")
@@ -42,8 +44,20 @@ impl Interface for ZonedInterface {
         DrawnZoned::new(model, prng)
     }
 
+    fn drawn_for_wear(model: &ZonedModel, prng: &mut Prng) -> Option<DrawnZoned> {
+        Some(DrawnZoned::for_wear(model, prng))
+    }
+
     fn shutdown(tag: Tag) -> ZonedRequest {
         ZonedRequest { op: ZonedOp::Shutdown, ..ZonedModel::flush(tag) }
+    }
+
+    fn wear_promise(target: &dyn ZonedTarget) -> Option<Promise> {
+        let spread = counted::wear_spread(target)?;
+        let zones = 0..target.zone_geometry().zone_count;
+        let full = zones.filter(|&zone| target.zone(zone).state == ZoneState::Full);
+        let of = Some(full.flat_map(|zone| target.zone_chunks(zone)).collect());
+        Some(Promise::Chunks { spread, of, put_off: counted::count_of(target, "wear_put_off_resets") })
     }
 
     fn name(request: &ZonedRequest) -> &'static str {
@@ -66,17 +80,19 @@ impl Interface for ZonedInterface {
 #[derive(Clone, Debug)]
 pub struct DrawnZoned {
     /// Zones that are used, from the first on.
-    zones: u32,
-    longest: u64,
+    pub(super) zones: u32,
+    pub(super) longest: u64,
     /// Writes and appends that are durable when answered, in percent.
     durable_percent: u64,
     /// Zones managed, of a hundred requests.
-    managed_percent: u64,
+    pub(super) managed_percent: u64,
     /// Extensions set, of a hundred requests for an empty zone.
     described_percent: u64,
     /// The zone that got an extension just now is written next, durably: tails and the log race then.
     follows: Option<u64>,
-    held: Held,
+    /// Zones behind the first few are written once, and then left alone.
+    pub(super) leaves_others_alone: bool,
+    pub(super) held: Held,
 }
 
 impl DrawnZoned {
@@ -96,11 +112,12 @@ impl DrawnZoned {
                 0
             },
             follows: None,
+            leaves_others_alone: false,
             held: Held::default(),
         }
     }
 
-    fn durability(&self, prng: &mut Prng) -> Durability {
+    pub(super) fn durability(&self, prng: &mut Prng) -> Durability {
         if prng.below(100) < self.durable_percent { Durability::AtReply } else { Durability::AtFlush }
     }
 
@@ -176,6 +193,9 @@ impl Requests<ZonedModel> for DrawnZoned {
             let op = ZonedOp::Write { durability: Durability::AtReply };
             let buffer = self.held.take_stamped(tag, buffers, count * geometry.block_bytes, prng);
             return Some(ZonedRequest { tag, op, block, count, buffer: Some(buffer) });
+        }
+        if self.leaves_others_alone && prng.below(4) > 0 {
+            return Some(self.next_for_wear(tag, prng, model, buffers));
         }
         let zone = u32::try_from(prng.below(u64::from(self.zones))).expect("below a 32-bit count");
         let (start, written) = (geometry.start_of(zone), model.zone(zone).written());

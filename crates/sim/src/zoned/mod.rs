@@ -3,6 +3,7 @@
 mod areas;
 mod canary;
 mod drawn;
+mod for_wear;
 mod image;
 mod model;
 mod observed;

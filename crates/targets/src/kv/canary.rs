@@ -41,6 +41,8 @@ pub enum Canary {
     ReadsPassOwnKey,
     /// A chunk that is emptied for its wear is read from its second unit on: what lives in the first is noted as lost.
     LevelsFromSecondUnit,
+    /// No chunk is emptied for its wear.
+    WearIgnored,
 }
 
 planted_in!(Options, Canary);
@@ -65,6 +67,7 @@ impl Canary {
         (Self::CheckpointBeforePages, "checkpoint-before-pages"),
         (Self::ReadsPassOwnKey, "reads-pass-own-key"),
         (Self::LevelsFromSecondUnit, "levels-from-second-unit"),
+        (Self::WearIgnored, "wear-ignored"),
     ];
 }
 

@@ -164,8 +164,17 @@ impl Kv {
 
     /// Begins to empty a chunk that lags in wear, if one is due.
     fn choose_for_wear(&mut self) -> bool {
-        let is_full = self.collector.victims() >= VICTIMS_READ_MAX || self.collector.is_levelling();
-        let Some(chunk) = (if is_full { None } else { self.lagging() }) else { return false };
+        if self.collector.is_levelling() {
+            return false;
+        }
+        if self.collector.victims() >= VICTIMS_READ_MAX {
+            // Both are emptied for space.
+            if self.wear.is_due() {
+                self.wear.put_off();
+            }
+            return false;
+        }
+        let Some(chunk) = self.lagging() else { return false };
         self.levels(chunk);
         self.collector.relocator.begin(chunk, self.space.live(chunk));
         self.collector.levelling = Some(chunk);

@@ -7,6 +7,7 @@
 //! open: neither is moved. Deliberately not here: which chunk lags, and how often one is moved (`chunk_wear`); how records move
 //! (`collect`).
 
+use super::canary::Canary;
 use super::space::Role;
 use super::state::Kv;
 use crate::chunk_wear::Lagging;
@@ -21,8 +22,12 @@ impl Kv {
     pub(super) fn lagging(&mut self) -> Option<ChunkIndex> {
         // Dead chunks wait for a checkpoint, where pages of the index are written all the time: space is short then, and nothing
         // is to be collected.
+        if !self.wear.is_due() || self.has_canary(Canary::WearIgnored) || self.refuses_changes().is_some() {
+            return None;
+        }
         let needs_space = self.is_short() && !self.brings_enough();
-        if needs_space || self.space.spare() <= SPARE_MIN || self.refuses_changes().is_some() {
+        if needs_space || self.space.spare() <= SPARE_MIN {
+            self.wear.put_off();
             return None;
         }
         // What was found may have changed since.

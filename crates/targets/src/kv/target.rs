@@ -145,6 +145,16 @@ impl Target for Kv {
                 u64::from(self.sizes.chunks_needed),
             ),
             gauge(
+                "wear_spread_bound",
+                "Resets a full chunk may lag; 0: any.",
+                u64::from(self.wear.bound().unwrap_or(0)),
+            ),
+            Counter {
+                name: "wear_put_off_resets",
+                about: "Resets while there was no room to empty a chunk that lags.",
+                value: CounterValue::Count(self.wear.resets_put_off()),
+            },
+            gauge(
                 "wear_lag",
                 "Resets the least worn chunk is behind the most worn one, if wear is levelled.",
                 u64::from(self.wear.lag()),

@@ -47,6 +47,10 @@ pub enum Canary {
     AreaKept,
     /// The chunk that content was moved from is reset before the log says where it is now.
     MovedBeforeLogged,
+    /// Nothing is moved for the wear of its chunk.
+    WearIgnored,
+    /// Whoever looks for chunks that lag looks at the first half of the zones.
+    WearLooksAtHalf,
 }
 
 planted_in!(Options, Canary);
@@ -74,6 +78,8 @@ impl Canary {
         (Self::OldestOfArea, "oldest-of-area"),
         (Self::AreaKept, "area-kept"),
         (Self::MovedBeforeLogged, "moved-before-logged"),
+        (Self::WearIgnored, "wear-ignored"),
+        (Self::WearLooksAtHalf, "wear-looks-at-half"),
     ];
 }
 

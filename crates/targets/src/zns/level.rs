@@ -70,7 +70,9 @@ impl Zns {
     pub(super) fn level(&mut self, buffers: &mut Buffers) -> bool {
         let Some(buffer) = self.levelling.buffer else { return false };
         let Some(current) = &self.levelling.current else {
-            return self.shutdown.is_none() && !self.is_shut_down && self.wear.is_due() && self.begin_move();
+            let is_wanted = !self.has_canary(Canary::WearIgnored);
+            let may_begin = self.shutdown.is_none() && !self.is_shut_down && is_wanted;
+            return may_begin && self.wear.is_due() && self.begin_move();
         };
         let (step, at) = (current.step, current.at);
         match step {
@@ -111,13 +113,16 @@ impl Zns {
 
     /// Begins to move a chunk that lags. True if it did.
     fn begin_move(&mut self) -> bool {
+        let half = self.zones.len() / 2;
+        let looked_at = if self.has_canary(Canary::WearLooksAtHalf) { half } else { self.zones.len() };
         let Self { wear, zones, .. } = self;
         let of_full = |(number, zone): (u32, &super::zone::Zone)| {
             let is_full = zone.finished_at().is_some() && zone.writer.is_none();
             let chunks: Vec<ChunkIndex> = if is_full { zone.chunks().collect() } else { Vec::new() };
             chunks.into_iter().map(move |chunk| Lagging { owner: number, chunk })
         };
-        let Some(Lagging { owner: number, chunk: from }) = wear.next(|| (0..).zip(&*zones).flat_map(of_full))
+        let Some(Lagging { owner: number, chunk: from }) =
+            wear.next(|| (0..).zip(&zones[..looked_at]).flat_map(of_full))
         else {
             return false;
         };
@@ -133,7 +138,10 @@ impl Zns {
         let places = (0..blocks.div_ceil(unit)).map(|at| (at, zone.place(at, unit)));
         let units: BTreeMap<u32, UnitOfZone> =
             places.filter(|(_, place)| place.chunk == from).map(|(at, place)| (place.sector, at)).collect();
-        let Some(to) = self.open_worn(number, from) else { return false };
+        let Some(to) = self.open_worn(number, from) else {
+            self.wear.put_off();
+            return false;
+        };
         assert!(!units.is_empty(), "chunk {} of full zone {number} has no unit of it", from.0);
         self.wear.moving();
         self.levelling.current =

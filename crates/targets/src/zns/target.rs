@@ -294,6 +294,11 @@ impl Target for Zns {
                 "Resets the least worn chunk lags behind the most worn one.",
                 u64::from(self.wear.lag()),
             ),
+            Counter {
+                name: "wear_put_off_resets",
+                about: "Resets while there was no room for what a lagging chunk holds.",
+                value: CounterValue::Count(self.wear.resets_put_off()),
+            },
             gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
