@@ -66,6 +66,20 @@ impl Flash {
         Ok((lost, weak))
     }
 
+    /// A sector cannot be read any more (281h), until its chunk is reset.
+    ///
+    /// # Errors
+    /// If the backing cannot keep it.
+    ///
+    /// # Panics
+    /// If it was never written.
+    pub fn lose_sector(&mut self, at: Ppa) -> Result<(), StoreError> {
+        let written = self.chunks.get(at.chunk).write_pointer;
+        assert!(at.sector < written, "{at:?} is lost, and {written} sectors of the chunk were written");
+        self.chunks.mark_unreadable(at, 1);
+        self.store.keep_unreadable(at.chunk, self.chunks.unreadable(at.chunk))
+    }
+
     fn weaken(&mut self, at: Ppa) {
         self.chunks.flags_mut(at.chunk).has_scheduled = true;
         self.faults.weaken(at, WEAK_READS);

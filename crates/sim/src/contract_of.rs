@@ -4,11 +4,11 @@
 
 use crate::block::BlockContract;
 use crate::contract::Contract;
-use crate::kv::KvInterface;
+use crate::kv::{KvInterface, LossContract};
 use crate::log::LogInterface;
 use crate::model::judge::Judge;
 use crate::mounts::{KindMount, kind_beside};
-use crate::plan::WorldPlan;
+use crate::plan::{Step, WorldPlan};
 use crate::table::TableInterface;
 use crate::world::Mount;
 use crate::zoned::ZonedInterface;
@@ -45,6 +45,9 @@ pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &WorldPlan, v
         }
         MakeOf::Table(_) => {
             visitor.with(Judge::<TableInterface>::new(seed), second.map(Judge::<TableInterface>::new))
+        }
+        MakeOf::KeyValue(_) if plan.steps.iter().any(|step| matches!(step, Step::LosePage { .. })) => {
+            visitor.with(LossContract::default(), second.map(|_| LossContract::default()))
         }
         MakeOf::KeyValue(_) => {
             let first = Judge::<KvInterface>::new(seed).leaves_most_alone(plan.mix.cold_after > 0);

@@ -86,6 +86,11 @@ pub enum Step {
         /// Which.
         seed: u64,
     },
+    /// A sector of a page of a key-value target's index cannot be read any more, once everything was answered.
+    LosePage {
+        /// Which, reduced to the newest pages of all that lie on media.
+        place: u64,
+    },
     /// Everything is read and compared.
     Audit,
 }
@@ -138,6 +143,7 @@ impl fmt::Display for Step {
                 };
                 write!(f, "chunk reports are {are} after the next power cycle ({share} ppb of the chunks)")
             }
+            Self::LosePage { .. } => f.write_str("a page of the index is lost"),
             Self::Audit => f.write_str("read and compare everything"),
         }
     }

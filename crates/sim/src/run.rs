@@ -180,6 +180,10 @@ where
             Step::StaleReports { how, share, seed } => {
                 self.world.device_mut().inner_mut().keep_reports(*how, *share, *seed);
             }
+            Step::LosePage { place } => {
+                self.world.drain()?;
+                self.world.lose_index_page(*place);
+            }
             Step::Audit => self.world.audit()?,
         }
         Ok(())

@@ -221,6 +221,12 @@ impl Watched {
         }
     }
 
+    /// A sector that was written cannot be read any more.
+    pub fn lose_sector(&mut self, at: Ppa) {
+        self.flash.lose_sector(at).expect("a drive in memory keeps what it is told");
+        self.lose(at);
+    }
+
     /// The drive lies without power, as [`Flash::lie_without_power`]. Returns how many sectors were lost, and how many weakened.
     pub fn lie_without_power(&mut self, shelf: Shelf, prng: &mut Prng) -> (u32, u32) {
         let done = self.flash.lie_without_power(shelf, prng);

@@ -7,6 +7,7 @@ mod asking;
 mod auditing;
 mod events;
 mod instance;
+mod losing;
 mod mounting;
 
 use crate::contract::{Broken, Contract, Room};

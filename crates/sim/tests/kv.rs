@@ -3,8 +3,9 @@
 
 use ocssd_sim::campaign::run_seed;
 use ocssd_sim::journal::Keep;
+use ocssd_sim::plan::Step;
 use ocssd_sim::run::Ended;
-use ocssd_sim::swarm::Size;
+use ocssd_sim::swarm::{Asked, Size, draw_asked};
 use ocssd_sim::tally::Tally;
 use ocssd_targets::registry;
 
@@ -97,4 +98,24 @@ fn worlds_on_block_targets_with_faults_keep_every_promise() {
     }
     assert_eq!(unfit, 0, "no drive fits");
     assert!(tally.of("checkpoints") > 20, "{tally:?}");
+}
+
+/// Worlds in which the media lose pages of the index: their keys answer errors, all others what they hold, and mounts go on.
+#[test]
+fn lost_pages_of_the_index_cost_their_keys_only() {
+    let kind = registry::find("kv").expect("a kind");
+    let asked = Asked::of(kind, Size::Any, &[]);
+    let loses = |seed: &u64| {
+        let plan = draw_asked(*seed, 0, &asked);
+        plan.steps.iter().any(|step| matches!(step, Step::LosePage { .. }))
+    };
+    let (mut tally, mut unfit) = (Tally::default(), 0);
+    for seed in (0..400).filter(loses) {
+        assert_ends_well("kv", Size::Any, seed, &mut tally, &mut unfit);
+    }
+    for name in
+        ["faults.index_pages_lost", "requests.failed_for_lost_pages", "requests.refused_for_lost_pages"]
+    {
+        assert!(tally.of(name) > 10, "{name}: {tally:?}");
+    }
 }

@@ -10,6 +10,7 @@ mod drive;
 mod harm;
 mod knobs;
 mod loss;
+mod pages;
 mod rare;
 mod rot;
 mod small;
@@ -74,6 +75,7 @@ const BOUND: Nanos = Nanos::from_secs(60);
 /// Draws of worlds of a kind of their own.
 const WEAR: &str = "wear";
 const WEAR_BY_CHUNK: &str = "wear by chunk";
+const PAGES: &str = "pages of the index";
 const SMALL: &str = "small blocks";
 const ROT: &str = "rot";
 const LOSS: &str = "loss";
@@ -106,6 +108,8 @@ enum Own {
     OfPblk,
     /// Most that is written is left alone.
     Wear,
+    /// Media lose pages of an index.
+    Pages,
 }
 
 impl Own {
@@ -117,6 +121,7 @@ impl Own {
             Size::Tiny => None,
             Size::Any if target == "pblk" => is_special(prng).then_some(Self::OfPblk),
             Size::Any if wear::is_by_chunk(target) && is(WEAR_BY_CHUNK, wear::PERCENT) => Some(Self::Wear),
+            Size::Any if target == "kv" && is(PAGES, pages::PERCENT) => Some(Self::Pages),
             Size::Any => None,
         }
     }
@@ -126,6 +131,7 @@ impl Own {
         match self {
             Self::OfPblk => draw_special(prng, plan),
             Self::Wear => wear::draw_by_chunk(&mut Draw::new(prng, WEAR_BY_CHUNK), asked.target, plan),
+            Self::Pages => pages::draw(&mut Draw::new(prng, PAGES), plan),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Each procedure is a file: requests in order (`queue`, `serve`), changes (`change`, `stage`), records and units (`record`,
 //! `append`, `buffer_units`, `ready`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection
 //! (`collect`, and for wear `level`), resets (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`;
-//! `state` owns the parts, `target` is what the host sees.
+//! `page_on_media` is for those who look at media from outside; `state` owns the parts, `target` is what the host sees.
 //! Deliberately not here: expiry, key spaces and compression.
 
 mod append;
@@ -25,6 +25,7 @@ mod level;
 mod long_values;
 mod mount;
 mod options;
+mod page_on_media;
 mod program;
 mod queue;
 mod read;
@@ -45,5 +46,6 @@ mod target;
 pub use canary::Canary;
 pub use mount::MountReport;
 pub use options::Options;
+pub use page_on_media::{PageOnMedia, pages_on_media};
 pub use state::Kv;
 pub use stats::KvStats;

@@ -7,7 +7,7 @@ use crate::kv::index::{Found, Index, Location};
 use crate::kv::long_values::{LongValues, ValuePiece};
 use crate::kv::sizes::Sizes;
 use crate::kv::state::record_bytes;
-use ocssd_ftl::{InstanceGeometry, PhysicalAddress};
+use ocssd_ftl::{ChunkIndex, InstanceGeometry, PhysicalAddress};
 use std::collections::BTreeSet;
 
 /// The counts.
@@ -96,6 +96,12 @@ impl Counts {
             }
             Location::Lost => {}
         }
+    }
+
+    /// A chunk is free: what a checkpoint counted there was moved since.
+    pub fn nothing_in(&mut self, chunk: ChunkIndex) {
+        assert!(chunk.index() < self.live.len(), "chunk {} is beyond the instance", chunk.0);
+        self.live[chunk.index()] = 0;
     }
 
     /// A piece is there.

@@ -20,7 +20,7 @@ use crate::recovery::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, PhysicalAddress};
-use ocssd_lightnvm::{Geometry, Ppa};
+use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An instance as recovery found it.
@@ -108,6 +108,12 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
         });
     }
     replay(known, &mut found, &replayed);
+    if !found.lost_pages.is_empty() {
+        // Records that garbage collection moved are passed over if their keys were on such a page, and the chunk they were moved
+        // from may have been reset since.
+        let free = known.survey.iter().filter(|(_, found)| found.state == ChunkState::Free);
+        free.for_each(|(chunk, _)| found.counts.nothing_in(chunk));
+    }
     Ok((Some(found), pages))
 }
 
