@@ -1,5 +1,7 @@
 //! One mount of each kind of target on a drive that reports chunks otherwise than they are: too low, or as no chunk can be.
 
+mod others;
+
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
