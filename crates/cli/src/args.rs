@@ -467,11 +467,14 @@ pub enum SizeArg {
     Any,
 }
 
+/// Arguments of `ocssd simulate` that are about many seeds, and have no meaning for one.
+const OF_MANY_SEEDS: [&str; 4] = ["seeds", "jobs", "time", "keep_going"];
+
 /// `ocssd simulate`.
 #[derive(Args, Debug)]
 pub struct SimulateArgs {
     /// Run one seed, and show its plan
-    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "jobs", "time", "keep_going"])]
+    #[arg(long, value_name = "N", conflicts_with_all = OF_MANY_SEEDS)]
     pub seed: Option<u64>,
     /// The seeds, from A to before B, or from A on [default: 0..]
     #[arg(long, value_name = "A..B")]
@@ -488,15 +491,17 @@ pub struct SimulateArgs {
     /// How long, as 30s, 10min or 2h [default: 60s, or until --seeds A..B are done]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
+    // `requires` alone lets these by beside what --seed excludes.
     /// Carry out only these steps of the plan, as 3,17-20
-    #[arg(long, value_name = "STEPS", requires = "seed")]
+    #[arg(long, value_name = "STEPS", requires = "seed", conflicts_with_all = OF_MANY_SEEDS)]
     pub only: Option<Steps>,
     /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc,
-    /// write-next-unit, early-close, reset-failure, latency-spike, wear-out
-    #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',')]
+    /// write-next-unit, early-close, reset-failure, latency-spike, wear-out, failed-commands, transient-read,
+    /// half-reset, paired-loss, misdirected-read, stale-reports, low-reports, garbled-reports
+    #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',', conflicts_with_all = OF_MANY_SEEDS)]
     pub without: Vec<PlanPart>,
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one
-    #[arg(long, value_name = "FILE", requires = "seed")]
+    #[arg(long, value_name = "FILE", requires = "seed", conflicts_with_all = OF_MANY_SEEDS)]
     pub trace: Option<PathBuf>,
     /// Cut the power after every device event of a short workload, and again after every command of each mount; tiny worlds
     #[arg(long, conflicts_with_all = ["only", "without", "trace", "jobs", "keep_going", "size"])]

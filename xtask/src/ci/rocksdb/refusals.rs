@@ -58,7 +58,7 @@ fn options_of_a_file(rocks: &Rocks) -> Result<()> {
 
 /// An image that was copied in part, and a file that never was one: both are refused, and stay as they are.
 fn torn_image(rocks: &Rocks) -> Result<()> {
-    let image = "drive=whole.ocssd,create=drive.toml";
+    let image = "drive=whole.ocssd,create=drive.toml,set.chunks_per_pu=60,tables_max=48";
     let bench = rocks.program(&Program::DbBench, image).args(SMALL);
     bench.args(["--num=2000", "--benchmarks=fillseq"]).succeeds()?;
     rocks.copy("whole.ocssd", "torn.ocssd")?;
