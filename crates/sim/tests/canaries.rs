@@ -157,7 +157,7 @@ canaries! {
 canaries! {
     TESTED_OF_CHECKPOINTS: "pblk", "canary", NONE, SEEDS_OF_CHECKPOINTS;
     superseded_behind_checkpoint_is_found: "superseded-behind-checkpoint", Any;
-    checkpoint_ahead_of_discard_is_found: "checkpoint-ahead-of-discard", Any;
+    checkpoint_ahead_of_discard_is_found: "checkpoint-ahead-of-discard", Tiny;
     drive_error_is_early_close_is_found: "drive-error-is-early-close", Tiny;
     padding_unchecked_is_found: "padding-unchecked", Tiny;
 }

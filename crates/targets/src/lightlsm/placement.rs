@@ -240,6 +240,11 @@ mod tests {
         let mut placer = Placer::new(Placement::Width(1), &GROUPS);
         // Unit 3 is two resets a chunk behind, and unit 5 so many that an eighth of its chunks is all it counts for.
         let (mut space, sizes) = worn(|unit| [40, 40, 40, 38, 40, 0, 40, 40][usize_of(unit)]);
+        assert_eq!(
+            vertical(1, &[], &space, &sizes),
+            1,
+            "400 chunks count for 412 there, and for 402 in the first group"
+        );
         let mut first_two = [0; 8];
         for _ in 0..12 {
             let unit = placer.place(asked(1, 0), &[], &space, &sizes)[0];
@@ -247,8 +252,11 @@ mod tests {
             first_two[unit.index()] += 1;
         }
         assert_eq!(first_two, [0, 0, 0, 1, 0, 11, 0, 0]);
-        let group = vertical(1, &[], &space, &sizes);
-        assert_eq!(group, 1, "what is left of unit 5's worth decides");
+        assert_eq!(
+            vertical(1, &[], &space, &sizes),
+            0,
+            "399 count for 401 there, as do 389: the first group is taken"
+        );
     }
 
     #[test]
