@@ -86,7 +86,7 @@ const JUDGES: &[Judge] = &[
 ];
 
 /// Memory a test program may take (chosen: ten times what any takes).
-const MEMORY_BYTES: u64 = 4 << 30;
+pub const MEMORY_BYTES: u64 = 4 << 30;
 
 /// Seconds after which a test that neither ends nor computes is ended (chosen: far beyond any test, on any machine).
 const SECONDS_MAX: &str = "3600";

@@ -55,7 +55,7 @@ pub struct Options {
     /// Ask only the first judge, the unit tests: what survives is missed until it is judged by all
     #[arg(long)]
     quick: bool,
-    /// Compile each by itself, which takes a hundred times as long: for those that cannot be judged together
+    /// Compile each by itself: for those that cannot be judged together
     #[arg(long)]
     one_by_one: bool,
     /// How many to judge at a time; as many as there are processors, unless told

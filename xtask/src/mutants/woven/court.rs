@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     mutants::{
+        judge::MEMORY_BYTES,
         mutant::Mutant,
         outcomes::{Judged, Verdict},
     },
@@ -26,9 +27,6 @@ use std::{
 /// Tests that are shown a mutant at once take so long together, without it (chosen: most mutants are found by the first of them,
 /// and a process costs a few milliseconds).
 const AT_ONCE: Duration = Duration::from_millis(300);
-
-/// Memory a test program may take (chosen: ten times what any takes).
-const MEMORY_BYTES: u64 = 4 << 30;
 
 /// Times what it takes without a mutant, and this, is the processor time a test program gets.
 const PATIENCE: u32 = 10;
@@ -173,4 +171,30 @@ fn batches<'t, 'a>(tests: &'t [&'a Test]) -> Vec<&'t [&'a Test]> {
         batches.push(&tests[from..]);
     }
     batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_asked_at_once_are_short_together_and_of_one_program() {
+        let test = |program: &str, name: &str, millis| Test {
+            judge: 0,
+            program: program.into(),
+            name: name.to_owned(),
+            takes: Duration::from_millis(millis),
+        };
+        let all = [
+            test("a", "1", 100),
+            test("a", "2", 200),
+            test("a", "3", 1),
+            test("b", "4", 1),
+            test("b", "5", 999),
+        ];
+        let tests: Vec<&Test> = all.iter().collect();
+        let names = |batch: &&[&Test]| batch.iter().map(|test| test.name.clone()).collect::<String>();
+        assert_eq!(batches(&tests).iter().map(names).collect::<Vec<_>>(), ["12", "3", "4", "5"]);
+        assert!(batches(&[]).is_empty(), "a mutant that no test comes by is shown to none");
+    }
 }

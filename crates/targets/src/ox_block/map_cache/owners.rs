@@ -37,7 +37,7 @@ struct Pass {
     left: BTreeSet<PhysicalAddress>,
     /// Chunks that can be emptied once it is over.
     chunks: BTreeSet<ChunkIndex>,
-    /// Some page could not be read: what was not found may be there.
+    /// Every page until now could be read: what was not found is of no block.
     is_whole: bool,
 }
 
