@@ -8,10 +8,10 @@ use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device,
-    Geometry, Op, Payload, PowerCut, PuId, Status, Tag, TargetId,
+    Geometry, Op, Payload, PowerCut, PuId, Status, Tag, Target, TargetId,
 };
 use ocssd_targets::Layout;
-use ocssd_targets::registry::{self, TargetOptions, TargetSpec};
+use ocssd_targets::registry::{self, Kind, TargetOptions, TargetSpec};
 use std::collections::BTreeMap;
 
 /// Units of the drive.
@@ -81,6 +81,24 @@ fn options(kind: &str) -> TargetOptions {
     if creates { vec![("create".to_owned(), "yes".to_owned())] } else { Vec::new() }
 }
 
+/// A host whose only target is what `make` makes on the drive with these reports.
+fn mount<T: Target + ?Sized>(
+    mut flash: Flash,
+    shown: BTreeMap<ChunkId, ChunkDescriptor>,
+    kind: &str,
+    make: impl FnOnce(&Kind, &mut Reporting<'_>, &TargetSpec<'_>) -> Result<Box<T>, String>,
+) -> Result<Host<Flash, VirtualClock, T>, String> {
+    let (mut clock, mut buffers) = (VirtualClock::default(), Buffers::new(flash.payload_format()));
+    let inner = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+    let mut device = Reporting { inner, shown, looks_again: true, writes: 0 };
+    let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
+    let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options(kind) };
+    let target = make(registry::find(kind).expect("a kind"), &mut device, &spec)?;
+    let mut host = Host::new(flash, clock, buffers);
+    host.add(target);
+    Ok(host)
+}
+
 /// A block target on the drive, asked one request at a time.
 struct Blocks {
     host: Host<Flash, VirtualClock, dyn BlockTarget>,
@@ -89,19 +107,8 @@ struct Blocks {
 
 impl Blocks {
     /// Mounts it with these reports.
-    fn mount(
-        kind: &str,
-        mut flash: Flash,
-        shown: BTreeMap<ChunkId, ChunkDescriptor>,
-    ) -> Result<Self, String> {
-        let (mut clock, mut buffers) = (VirtualClock::default(), Buffers::new(flash.payload_format()));
-        let inner = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let mut device = Reporting { inner, shown, looks_again: true, writes: 0 };
-        let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
-        let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options(kind) };
-        let made = registry::find(kind).expect("a kind").make(&mut device, &spec)?;
-        let mut host: Host<Flash, VirtualClock, dyn BlockTarget> = Host::new(flash, clock, buffers);
-        host.add(made.target);
+    fn mount(kind: &str, flash: Flash, shown: BTreeMap<ChunkId, ChunkDescriptor>) -> Result<Self, String> {
+        let host = mount(flash, shown, kind, |kind, device, spec| Ok(kind.make(device, spec)?.target))?;
         Ok(Self { host, tag: 0 })
     }
 

@@ -1,8 +1,8 @@
 //! The same of targets that speak of zones, pages, tables, and keys and values.
 
-use super::{Reporting, UNITS, UNTRUE, config, options, shown};
+use super::{UNTRUE, config, shown};
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Caller, Host, VirtualClock};
+use ocssd_engine::{Host, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::interface::key_value::{Key, KvAnswer, KvOp, KvRequest, StoreCondition};
 use ocssd_lightnvm::interface::log_structured::{
@@ -11,9 +11,7 @@ use ocssd_lightnvm::interface::log_structured::{
 use ocssd_lightnvm::interface::table::{TableAnswer, TableHint, TableId, TableKind, TableOp, TableRequest};
 use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneScope, ZonedOp, ZonedRequest};
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget, Content, Durability, List, Piece};
-use ocssd_lightnvm::{BufId, Buffers, ChunkDescriptor, ChunkId, PuId, Status, Tag, Target, TargetId};
-use ocssd_targets::Layout;
-use ocssd_targets::registry::{self, TargetSpec};
+use ocssd_lightnvm::{BufId, ChunkDescriptor, ChunkId, Status, Tag, Target, TargetId};
 use std::collections::BTreeMap;
 
 /// Zones, flushes, tables, and keys that are written.
@@ -40,19 +38,10 @@ struct Asked {
 
 impl Asked {
     /// Mounts it with these reports.
-    fn mount(
-        kind: &str,
-        mut flash: Flash,
-        shown: BTreeMap<ChunkId, ChunkDescriptor>,
-    ) -> Result<Self, String> {
-        let (mut clock, mut buffers) = (VirtualClock::default(), Buffers::new(flash.payload_format()));
-        let inner = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let mut device = Reporting { inner, shown, looks_again: true, writes: 0 };
-        let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
-        let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options(kind) };
-        let made = registry::find(kind).expect("a kind").make_any(&mut device, &spec)?;
-        let mut host: Host<Flash, VirtualClock, AnyTarget> = Host::new(flash, clock, buffers);
-        host.add(Box::new(made.target));
+    fn mount(kind: &str, flash: Flash, shown: BTreeMap<ChunkId, ChunkDescriptor>) -> Result<Self, String> {
+        let host = super::mount(flash, shown, kind, |kind, device, spec| {
+            Ok(Box::new(kind.make_any(device, spec)?.target))
+        })?;
         Ok(Self { host })
     }
 
