@@ -100,9 +100,9 @@ impl Placer {
     /// The units of the next so many groups.
     fn next_groups(&mut self, groups: u32) -> Vec<UnitIndex> {
         assert!(groups > 0, "a table in no group");
-        let first = self.turn % self.groups;
-        self.turn = first + groups;
-        let chosen = (first..first + groups.min(self.groups)).map(|group| group % self.groups);
+        let (first, count) = (self.turn, groups.min(self.groups));
+        self.turn = (first + count) % self.groups;
+        let chosen = (first..first + count).map(|group| group % self.groups);
         chosen.flat_map(|group| self.units_of_group(group)).collect()
     }
 
@@ -196,7 +196,7 @@ mod tests {
             (Placement::Horizontal, 8, [2, 2]),
             (Placement::Groups(1), 4, [1, 1]),
             (Placement::Groups(2), 8, [2, 2]),
-            (Placement::Groups(9), 8, [2, 2]),
+            (Placement::Groups(u32::MAX), 8, [2, 2]),
             (Placement::Width(2), 2, [1, 1]),
             (Placement::Level, 4, [1, 1]),
         ] {
