@@ -51,7 +51,7 @@ pub use job::{Answer, Done, Extent, Job, JobOwner, Work};
 pub use metrics_page::{MetricsPage, Page};
 pub use pool::{PIECE_BYTES_MAX, Pool, PoolPiece, WHOLE_BYTES_MAX};
 pub use protocol::{Phase, Protocol, ProtocolError, Space};
-pub use raw_drive::{RawBusy, RawDrive, RawShape};
+pub use raw_drive::{RawBuffers, RawBusy, RawDrive, RawShape};
 pub use raw_lane::RawLane;
 pub use send_queue::SendQueue;
 pub use served_target::ServedTarget;

@@ -22,12 +22,12 @@ pub trait RawDrive {
     /// Carries out an admin command that ends at once; `data` is filled, or read.
     fn admin(&mut self, now: Nanos, sqe: &Sqe, data: &mut [u8]) -> Cqe;
 
-    /// Takes an I/O command. Reads have filled `data` when this returns; the completion comes later, with the identifier
-    /// of the command. `addresses` are those of a vector command of more than one.
+    /// Takes an I/O command. Reads have filled its buffers when this returns; the completion comes later, with the identifier
+    /// of the command.
     ///
     /// # Errors
     /// [`RawBusy`].
-    fn submit(&mut self, now: Nanos, sqe: &Sqe, data: &mut [u8], addresses: &[u64]) -> Result<(), RawBusy>;
+    fn submit(&mut self, now: Nanos, sqe: &Sqe, buffers: RawBuffers<'_>) -> Result<(), RawBusy>;
 
     /// The next completion that is due.
     fn poll(&mut self, now: Nanos) -> Option<Cqe>;
@@ -48,11 +48,24 @@ pub trait RawDrive {
     fn sync(&mut self) -> Result<(), String>;
 }
 
+/// What a command of a raw drive points to.
+#[derive(Debug, Default)]
+pub struct RawBuffers<'a> {
+    /// Its data.
+    pub data: &'a mut [u8],
+    /// The metadata of its sectors; empty if none moves.
+    pub metadata: &'a mut [u8],
+    /// The addresses of a vector command of more than one.
+    pub addresses: &'a [u64],
+}
+
 /// How large the sectors of a raw drive are, and how its addresses follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawShape {
     /// Bytes of a sector.
     pub sector_bytes: u32,
+    /// Bytes of metadata beside each.
+    pub metadata_bytes: u32,
     /// Addresses from the beginning of a chunk to that of the next.
     pub chunk_stride: u64,
 }

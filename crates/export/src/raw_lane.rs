@@ -5,7 +5,7 @@
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, JobOwner, Work};
 use crate::pool::PoolPiece;
-use crate::raw_drive::{RawBusy, RawDrive};
+use crate::raw_drive::{RawBuffers, RawBusy, RawDrive};
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::Buffers;
 use ocssd_nvme::{Cqe, Sqe};
@@ -28,6 +28,8 @@ pub struct RawJob {
     pub piece: Option<PoolPiece>,
     /// Bytes of it.
     pub bytes: usize,
+    /// How many of these, the last, are metadata.
+    pub metadata_bytes: usize,
 }
 
 /// The raw drive, and what it has to do.
@@ -102,11 +104,12 @@ impl RawLane {
             let (job, since) = self.jobs.get_mut(key);
             let cid = u16::try_from(key.0).expect("fewer commands than identifiers");
             let sqe = Sqe { nsid: 1, ..job.sqe }.with_cid(cid);
-            let data = match &job.piece {
+            let moved = match &job.piece {
                 Some(piece) => buffers.bytes_mut(piece.buffer, 0, job.bytes),
                 None => &mut [],
             };
-            match self.drive.submit(now, &sqe, data, &job.addresses) {
+            let (data, metadata) = moved.split_at_mut(job.bytes - job.metadata_bytes);
+            match self.drive.submit(now, &sqe, RawBuffers { data, metadata, addresses: &job.addresses }) {
                 Ok(()) => {
                     *since = now;
                     self.waiting.pop_front();

@@ -4,7 +4,7 @@ use crate::args::ServeArgs;
 use anyhow::{Context, anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_drive::{Image, OpenOptions, Source};
-use ocssd_export::{RawBusy, RawDrive, RawLane, RawShape};
+use ocssd_export::{RawBuffers, RawBusy, RawDrive, RawLane, RawShape};
 use ocssd_flash::config::Revision;
 use ocssd_flash::controller::{AdminOutcome, Controller, IoBuffers};
 use ocssd_lightnvm::Payload;
@@ -65,7 +65,11 @@ impl RawDrive for Served {
 
     fn shape(&self) -> RawShape {
         let geometry = &self.controller.flash().config().geometry;
-        RawShape { sector_bytes: geometry.sector_bytes, chunk_stride: 1 << geometry.lba_format.sector_bits }
+        RawShape {
+            sector_bytes: geometry.sector_bytes,
+            metadata_bytes: geometry.oob_bytes,
+            chunk_stride: 1 << geometry.lba_format.sector_bits,
+        }
     }
 
     fn admin(&mut self, now: Nanos, sqe: &Sqe, data: &mut [u8]) -> Cqe {
@@ -75,8 +79,9 @@ impl RawDrive for Served {
         }
     }
 
-    fn submit(&mut self, now: Nanos, sqe: &Sqe, data: &mut [u8], addresses: &[u64]) -> Result<(), RawBusy> {
-        let buffers = IoBuffers { data, lba_list: addresses, ..IoBuffers::default() };
+    fn submit(&mut self, now: Nanos, sqe: &Sqe, buffers: RawBuffers<'_>) -> Result<(), RawBusy> {
+        let RawBuffers { data, metadata, addresses } = buffers;
+        let buffers = IoBuffers { data, metadata, lba_list: addresses, ..IoBuffers::default() };
         self.controller.submit(now, 1, &sqe.encode(), buffers).map_err(|_| RawBusy)
     }
 

@@ -67,7 +67,11 @@ impl<P> Commands<P> {
             None => Err(Status::INVALID_NAMESPACE.into()),
             Some(Namespace::Raw) => {
                 let raw = dispatcher.raw.as_ref().expect("it was found");
-                Ok(super::raw::judge(sqe, transfer, raw).map(|()| CommandPlan::Raw)?)
+                let claim = subsystem.raw_claim();
+                if claim.is_some_and(|holder| holder != self.cntlid) {
+                    return Err(Status::RESERVATION_CONFLICT.into());
+                }
+                Ok(super::raw::judge(sqe, transfer, raw, claim.is_some())?)
             }
             Some(
                 Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id),
@@ -131,6 +135,11 @@ impl<P> Commands<P> {
                 true
             }
             CommandPlan::Raw => self.give_raw(key, dispatcher),
+            CommandPlan::Claim(claim) => {
+                let answer = self.claim_raw(claim, dispatcher);
+                self.answer(key, answer, dispatcher);
+                true
+            }
             CommandPlan::Flush { first, count } => self.give_flushes(key, first, count, dispatcher),
             CommandPlan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
                 self.give_discards(key, export, ranges, dispatcher)

@@ -11,7 +11,7 @@ use crate::exports::{Export, ExportId};
 use crate::stats::Stats;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
-use ocssd_nvme::ocssd20::DsmRange;
+use ocssd_nvme::ocssd20::{Claim, DsmRange};
 use ocssd_nvme::sqe::{DatasetManagement, ReadWrite};
 use ocssd_nvme::{IoOpcode, Sqe};
 
@@ -37,6 +37,8 @@ pub enum CommandPlan {
     Pages(PagePlan),
     /// A command of the raw drive; its flush too, if so.
     Raw,
+    /// The raw drive becomes one host's, or everybody's.
+    Claim(Claim),
     /// Nothing: it is advice that is not followed.
     Nothing,
 }
@@ -165,7 +167,7 @@ pub fn ranges(data: &[u8], count: u16, export: &Export) -> Result<Vec<DsmRange>,
 pub fn count(stats: &mut Stats, plan: &CommandPlan) {
     let counter = match plan {
         CommandPlan::Own => &mut stats.admins,
-        CommandPlan::Raw => &mut stats.raws,
+        CommandPlan::Raw | CommandPlan::Claim(_) => &mut stats.raws,
         CommandPlan::Flush { .. } => &mut stats.flushes,
         CommandPlan::Nothing => &mut stats.trims,
         CommandPlan::Zoned(plan) => match plan.kind {

@@ -6,12 +6,14 @@
 use super::association::{Arrival, Association, Features, IO_QUEUES_MAX, Name, Purpose};
 use crate::exports::{ExportId, ExportKind, Exports};
 use ocssd_base::Nanos;
+use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::key_value::AbsentKey;
 use ocssd_nvme::Lba;
 use ocssd_nvme::fabrics::{
     Connect, ConnectData, ConnectStatus, ControllerStatus, DISCOVERY_NQN, DYNAMIC_CNTLID, NQN_BYTES_MAX,
 };
 use ocssd_nvme::identify::Uuid;
+use ocssd_nvme::ocssd20::Claim;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -61,6 +63,8 @@ pub struct Subsystem {
     last_cntlid: u16,
     /// Namespaces of keys on which a deletion of one that does not exist is refused (EDNEK).
     refusing: BTreeSet<u32>,
+    /// The association that has the raw drive alone.
+    raw_claim: Option<u16>,
 }
 
 impl Subsystem {
@@ -78,7 +82,13 @@ impl Subsystem {
                 ));
             }
         }
-        Ok(Self { config, associations: Vec::new(), last_cntlid: 0, refusing: BTreeSet::new() })
+        Ok(Self {
+            config,
+            associations: Vec::new(),
+            last_cntlid: 0,
+            refusing: BTreeSet::new(),
+            raw_claim: None,
+        })
     }
 
     /// What the deletion of a key that does not exist is on a namespace (EDNEK of its feature).
@@ -93,6 +103,25 @@ impl Subsystem {
             AbsentKey::Refused => self.refusing.insert(nsid),
             AbsentKey::Success => self.refusing.remove(&nsid),
         };
+    }
+
+    /// The association that has the raw drive alone.
+    #[must_use]
+    pub const fn raw_claim(&self) -> Option<u16> {
+        self.raw_claim
+    }
+
+    /// An association claims the raw drive, or gives it up; it is another's no longer than that one's association lasts.
+    ///
+    /// # Errors
+    /// 083h, if another has it.
+    pub fn claim_raw(&mut self, cntlid: u16, claim: Claim) -> Result<(), Status> {
+        assert!(self.association(cntlid).is_some(), "association {cntlid} claims, and is over");
+        if self.raw_claim.is_some_and(|holder| holder != cntlid) {
+            return Err(Status::RESERVATION_CONFLICT);
+        }
+        self.raw_claim = (claim == Claim::Take).then_some(cntlid);
+        Ok(())
     }
 
     /// An association, if it has not ended.
@@ -215,6 +244,7 @@ impl Subsystem {
         };
         let association = &mut self.associations[place];
         if association.admin == name {
+            self.raw_claim = self.raw_claim.filter(|&holder| holder != cntlid);
             let ended = self.associations.swap_remove(place);
             return ended.queues.into_iter().map(|(_, queue)| queue).collect();
         }
@@ -330,8 +360,14 @@ mod tests {
         assert_eq!(join(2, "nqn.b", cntlid), Err(ConnectStatus::InvalidHost));
         assert_eq!(join(2, "nqn.a", cntlid + 1), Err(wrong_data(16)));
         assert_eq!(join(2, "nqn.a", cntlid), Ok(()));
+        assert_eq!((served.claim_raw(cntlid, Claim::Take), served.raw_claim()), (Ok(()), Some(cntlid)));
+        let other =
+            served.begin(&connect(0), &data("nqn.test", "nqn.b", DYNAMIC_CNTLID), &arrival((9, 0))).unwrap();
+        assert_eq!(served.claim_raw(other, Claim::Take), Err(Status::RESERVATION_CONFLICT));
         assert_eq!(served.leave(cntlid, (2, 0)), []);
+        assert_eq!((served.leave(other, (9, 0)), served.raw_claim()), (vec![], Some(cntlid)));
         assert_eq!((served.leave(cntlid, (0, 0)), served.association_count()), (vec![(1, 0)], 0));
+        assert_eq!(served.raw_claim(), None, "it ends with the association");
     }
 
     #[test]

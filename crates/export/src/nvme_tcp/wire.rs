@@ -1,4 +1,4 @@
-//! PDUs, the packets of NVMe/TCP: their first bytes, numbers and limits, and those that the target sends.
+//! PDUs, the packets of NVMe/TCP: limits, and those that the target sends.
 //!
 //! ```text
 //! byte 0 type   1 flags   2 HLEN   3 PDO   4 PLEN (4)   8.. by type, to HLEN
@@ -8,58 +8,11 @@
 
 use crate::pool::PIECE_BYTES_MAX;
 use crate::send_queue::SendQueue;
-use ocssd_nvme::{Cqe, Sqe};
-
-/// Types of PDUs.
-pub mod kind {
-    /// The host's greeting.
-    pub const IC_REQ: u8 = 0;
-    /// The target's.
-    pub const IC_RESP: u8 = 1;
-    /// The host ends the connection and says why.
-    pub const H2C_TERM_REQ: u8 = 2;
-    /// The target does.
-    pub const C2H_TERM_REQ: u8 = 3;
-    /// A command, perhaps with data.
-    pub const CAPSULE_CMD: u8 = 4;
-    /// A completion.
-    pub const CAPSULE_RESP: u8 = 5;
-    /// Data from the host that was asked for.
-    pub const H2C_DATA: u8 = 6;
-    /// Data for the host.
-    pub const C2H_DATA: u8 = 7;
-    /// The target asks for data.
-    pub const R2T: u8 = 9;
-}
-
-/// Flags of a PDU.
-pub mod flag {
-    /// A header digest follows the header.
-    pub const HDGST: u8 = 1;
-    /// A data digest follows the data.
-    pub const DDGST: u8 = 1 << 1;
-    /// The last data of a transfer.
-    pub const LAST: u8 = 1 << 2;
-    /// The command has succeeded; no completion follows.
-    pub const SUCCESS: u8 = 1 << 3;
-}
-
-/// Bytes every PDU begins with.
-pub const COMMON_BYTES: usize = 8;
-/// HLEN and PLEN of both greetings.
-pub const HELLO_BYTES: usize = 128;
-/// HLEN of a command: the common bytes and the entry.
-pub const COMMAND_BYTES: usize = COMMON_BYTES + Sqe::BYTES;
-/// HLEN of data and of R2T.
-pub const DATA_BYTES: usize = 24;
-/// HLEN of a completion.
-pub const RESPONSE_BYTES: usize = COMMON_BYTES + Cqe::BYTES;
-/// HLEN of a TermReq.
-pub const TERM_BYTES: usize = 24;
-/// Bytes of the wrong header that a TermReq may carry: PLEN is at most 152.
-pub const TERM_DATA_BYTES_MAX: usize = 128;
-/// Bytes of a digest.
-pub const DIGEST_BYTES: usize = 4;
+use ocssd_nvme::Cqe;
+pub use ocssd_nvme::tcp::{
+    COMMAND_BYTES, COMMON_BYTES, CommonHeader, DATA_BYTES, DIGEST_BYTES, HELLO_BYTES, RESPONSE_BYTES,
+    TERM_BYTES, TERM_DATA_BYTES_MAX, flag, kind,
+};
 
 /// Data a command may carry in its capsule (chosen: what Linux's own target takes; more is asked for by R2T).
 pub const IN_CAPSULE_BYTES_MAX: usize = 16 << 10;
@@ -69,7 +22,6 @@ pub const H2C_BYTES_MAX: usize = PIECE_BYTES_MAX;
 
 const _: () =
     assert!(IN_CAPSULE_BYTES_MAX >= 8192, "admin and Fabrics commands may carry 8192 bytes (section 3.3.2)");
-const _: () = assert!(RESPONSE_BYTES == 24 && COMMAND_BYTES == 72, "table 3-5 and table 3-6");
 
 /// Why a connection is ended, FES of a TermReq (figure 28).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,37 +50,6 @@ impl FatalError {
             Self::LimitExceeded => 5,
             Self::UnsupportedParameter => 6,
         }
-    }
-}
-
-/// What every PDU begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommonHeader {
-    /// Type.
-    pub kind: u8,
-    /// Flags.
-    pub flags: u8,
-    /// HLEN.
-    pub hlen: u8,
-    /// PDO: where the data begins; 0 if there is none.
-    pub pdo: u8,
-    /// PLEN: bytes of the whole PDU.
-    pub plen: u32,
-}
-
-impl CommonHeader {
-    /// From its bytes.
-    #[must_use]
-    pub fn decode(bytes: &[u8; COMMON_BYTES]) -> Self {
-        let [kind, flags, hlen, pdo, p0, p1, p2, p3] = *bytes;
-        Self { kind, flags, hlen, pdo, plen: u32::from_le_bytes([p0, p1, p2, p3]) }
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; COMMON_BYTES] {
-        let [p0, p1, p2, p3] = self.plen.to_le_bytes();
-        [self.kind, self.flags, self.hlen, self.pdo, p0, p1, p2, p3]
     }
 }
 

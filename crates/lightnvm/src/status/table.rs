@@ -58,6 +58,7 @@ statuses! {
         "An address lies beyond the namespace; for a reset by Dataset Management, the range is not one whole chunk.";
     CAPACITY_EXCEEDED = 0x081, "Capacity Exceeded", "The command would use more than the namespace may.";
     NAMESPACE_NOT_READY = 0x082, "Namespace Not Ready", "The namespace cannot serve commands now; try later.";
+    RESERVATION_CONFLICT = 0x083, "Reservation Conflict", "The namespace is another host's alone.";
     INVALID_VALUE_SIZE = 0x085, "Invalid Value Size", "The value is longer than the key-value namespace takes.";
     INVALID_KEY_SIZE = 0x086, "Invalid Key Size", "The key is empty, or longer than the key-value namespace takes.";
     KEY_DOES_NOT_EXIST = 0x087, "KV Key Does Not Exist", "The key-value namespace has no value under this key.";

@@ -4,6 +4,7 @@
 //! `docs/ppa.md` tells them.
 
 mod chunk_descriptor;
+mod claim;
 mod dsm_range;
 mod error_recovery;
 mod geometry;
@@ -13,6 +14,7 @@ mod notification;
 pub use chunk_descriptor::{
     ChunkDescriptor, ChunkDescriptorError, ChunkKind, ChunkState, ChunkType, descriptor_offset,
 };
+pub use claim::Claim;
 pub use dsm_range::DsmRange;
 pub use error_recovery::ErrorRecovery;
 pub use geometry::{Geometry, GeometryError, Mccap};

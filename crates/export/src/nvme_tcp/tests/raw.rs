@@ -2,7 +2,7 @@
 
 use crate::nvme_tcp::host::Answer;
 use crate::nvme_tcp::testing::World;
-use crate::raw_drive::{RawBusy, RawDrive, RawShape};
+use crate::raw_drive::{RawBuffers, RawBusy, RawDrive, RawShape};
 use crate::raw_lane::RawLane;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
@@ -10,6 +10,7 @@ use ocssd_nvme::identify::{
     AtomicSizes, Cns, DeallocatedRead, IdentifyNamespace, LbaDataFormat, NamespaceIds, PreferredSizes,
 };
 use ocssd_nvme::log_page::LogPageId;
+use ocssd_nvme::ocssd20::Claim;
 use ocssd_nvme::sqe::{GetLogPage, Identify, ReadWrite};
 use ocssd_nvme::{Cqe, HostAddress, IoOpcode, Lba, Sqe, StatusField};
 use std::cell::RefCell;
@@ -22,6 +23,8 @@ type Asked = Rc<RefCell<Vec<(u8, u32, Vec<u64>)>>>;
 /// Takes two commands at a time.
 struct Fake {
     asked: Asked,
+    /// Metadata of writes.
+    written: Rc<RefCell<Vec<u8>>>,
     open: VecDeque<u16>,
     /// How commands end.
     status: StatusField,
@@ -58,7 +61,7 @@ impl RawDrive for Fake {
     }
 
     fn shape(&self) -> RawShape {
-        RawShape { sector_bytes: 4096, chunk_stride: 1 << 12 }
+        RawShape { sector_bytes: 4096, metadata_bytes: 16, chunk_stride: 1 << 12 }
     }
 
     fn admin(&mut self, _: Nanos, sqe: &Sqe, data: &mut [u8]) -> Cqe {
@@ -67,14 +70,17 @@ impl RawDrive for Fake {
         success(sqe.cid)
     }
 
-    fn submit(&mut self, _: Nanos, sqe: &Sqe, data: &mut [u8], addresses: &[u64]) -> Result<(), RawBusy> {
+    fn submit(&mut self, _: Nanos, sqe: &Sqe, buffers: RawBuffers<'_>) -> Result<(), RawBusy> {
+        let RawBuffers { data, metadata, addresses } = buffers;
         if self.open.len() == 2 {
             return Err(RawBusy);
         }
         self.asked.borrow_mut().push((sqe.opcode, sqe.nsid, addresses.to_vec()));
         if sqe.opcode & 3 == 2 {
             data.fill(0x5A);
+            metadata.fill(0xA5);
         }
+        self.written.borrow_mut().extend_from_slice(if sqe.opcode & 3 == 1 { metadata } else { &[] });
         self.open.push_back(sqe.cid);
         Ok(())
     }
@@ -108,7 +114,8 @@ fn world(runs: bool) -> (World, Asked) {
 fn world_of(runs: bool, status: StatusField) -> (World, Asked) {
     let mut world = World::new();
     let asked = Asked::default();
-    let fake = Fake { asked: Rc::clone(&asked), open: VecDeque::new(), status, events: VecDeque::new() };
+    let (written, open, events) = Default::default();
+    let fake = Fake { asked: Rc::clone(&asked), written, open, status, events };
     world.dispatcher.raw = Some(RawLane::new(Box::new(fake), runs));
     (world, asked)
 }
@@ -214,6 +221,49 @@ fn a_vector_read_that_failed_in_part_brings_the_data_of_the_rest() {
         let found = answers(sqe, bytes);
         assert!(matches!(found[..], [Answer::Completion(_)]), "{found:?}");
     }
+    world.end();
+}
+
+/// Whoever claims it has lists and metadata; others have nothing until the association of the first is over.
+#[test]
+fn a_claimed_drive_is_one_hosts_and_metadata_travels() {
+    let (mut world, asked) = world(false);
+    let (admin, first, _) = world.ready((false, false));
+    let (_, second, _) = world.ready((true, true));
+    let claim = |world: &mut World, line, claim| world.ask(line, Sqe::claim_drive(3, claim));
+    let cqe = claim(&mut world, first, Claim::Take);
+    assert_eq!((cqe.status.status, cqe.dw0), (Status::SUCCESS, 16), "bytes of metadata");
+    assert_eq!(claim(&mut world, first, Claim::Take).status.status, Status::SUCCESS, "twice is once");
+    let found = world.read(first, vector(IoOpcode::VECTOR_READ, 8, 2), 2 * 4112).expect("it is ours");
+    assert!(found[..8192].iter().all(|&byte| byte == 0x5A) && found[8192..].iter().all(|&byte| byte == 0xA5));
+    assert_eq!(world.read(first, Sqe::read(3, scalar(0, 1)), 4096), Err(Status::INVALID_SGL_LENGTH));
+    assert!(world.write(first, Sqe::write(3, scalar(0, 1)), &[1; 4112]).status.status.is_success());
+    assert_eq!(*asked.borrow(), [(0x92, 1, vec![8, 9]), (0x01, 1, vec![])]);
+    let conflict = Status::RESERVATION_CONFLICT;
+    assert_eq!(claim(&mut world, second, Claim::Take).status.status, conflict);
+    assert_eq!(claim(&mut world, second, Claim::GiveUp).status.status, conflict);
+    assert_eq!(world.read(second, Sqe::read(3, scalar(0, 1)), 4096), Err(conflict));
+    let unknown = Sqe { cdw10: 2, ..Sqe::claim_drive(3, Claim::Take) };
+    assert_eq!(world.ask(first, unknown).status.status, Status::INVALID_FIELD);
+    world.hang_up(admin);
+    assert_eq!(world.read(second, Sqe::read(3, scalar(0, 1)), 4096), Ok(vec![0x5A; 4096]), "as before");
+    assert_eq!(claim(&mut world, second, Claim::Take).status.status, Status::SUCCESS);
+    assert_eq!(claim(&mut world, second, Claim::GiveUp).status.status, Status::SUCCESS);
+    assert!(world.read(second, Sqe::read(3, scalar(0, 1)), 4096).is_ok());
+    world.end();
+}
+
+/// Data that was asked for before the claim comes too late.
+#[test]
+fn a_write_on_its_way_does_not_reach_a_drive_that_was_claimed_meanwhile() {
+    let (mut world, asked) = world(false);
+    let (_, first, _) = world.ready((false, false));
+    let (_, second, _) = world.ready((false, false));
+    let (cid, tag) = world.asked(first, Sqe::write(3, scalar(0, 8)), 32768);
+    assert!(world.ask(second, Sqe::claim_drive(3, Claim::Take)).status.status.is_success());
+    let pdu = world.lines[first].host.data(cid, tag, 0, &[1; 32768], true);
+    let cqe = crate::nvme_tcp::testing::completion(&world.say(first, &pdu));
+    assert_eq!((cqe.status.status, asked.borrow().len()), (Status::RESERVATION_CONFLICT, 0));
     world.end();
 }
 
