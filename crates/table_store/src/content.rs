@@ -409,7 +409,13 @@ impl Store {
             return Ok(());
         }
         let mut content = file.content()?;
-        let Content { tail, pending, kept, given, .. } = &mut *content;
+        let Content { tail, pending, kept, given, identity, .. } = &mut *content;
+        if let (Some(tail), Some(table), true) = (&mut *tail, identity.table(), *kept < *given) {
+            // An append that failed in its middle: the drive took a part of it that no tail has.
+            self.drive.sync(table)?;
+            *kept = *given;
+            tail.begin_again();
+        }
         let (Some(tail), end) = (tail, *given + pending.len() as u64) else { return Ok(()) };
         if *kept < end {
             let first = usize::try_from(*kept - *given).expect("what is kept was given, or is pending");

@@ -19,14 +19,17 @@ const LIMITS: TableLimits = TableLimits {
     capacity_bytes: 64 << 20,
 };
 
-fn store_with(limits: TableLimits) -> Arc<Store> {
+fn drive_with(limits: TableLimits) -> SharedDrive {
     let options = OpenOptions { settings: vec!["payload=bytes".to_owned()], ..OpenOptions::default() };
     let open = ocssd_drive::open_with(&Source::Preset("tiny".to_owned()), &options).expect("a preset");
     let buffers = Buffers::new(open.flash.payload_format());
     let target = Box::new(ReferenceTarget::new(TableModel::new(limits), &Prng::new(7)));
     let clock = DriveClock::Virtual(VirtualClock::default());
-    let drive = SharedDrive::new(open.flash, clock, buffers, target, None);
-    Store::mount(drive, None, Vec::new()).expect("an empty target is an empty store")
+    SharedDrive::new(open.flash, clock, buffers, target, None)
+}
+
+fn store_with(limits: TableLimits) -> Arc<Store> {
+    Store::mount(drive_with(limits), None, Vec::new()).expect("an empty target is an empty store")
 }
 
 fn store() -> Arc<Store> {
@@ -280,6 +283,23 @@ fn drawn_calls_leave_what_a_map_holds() {
             "seed {seed}: no table is left over"
         );
     }
+}
+
+/// An append that was refused in its middle has given the drive a part, which a flush after it must not look for in memory.
+#[test]
+fn a_log_that_was_refused_in_the_middle_of_an_append_can_be_flushed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limits = TableLimits { capacity_bytes: 3 << 19, ..LIMITS };
+    let store =
+        Store::mount(drive_with(limits), Some(folder.path().join("image")), Vec::new()).expect("empty");
+    let writer = store.create("/1.log", Created::Anew).expect("there is room");
+    writer.append(&[1; 10]).expect("there is room");
+    writer.flush().expect("the tail is kept");
+    assert_eq!(kind(writer.append(&vec![2; 2 << 20])), ErrorKind::NoSpace);
+    writer.flush().expect("what the drive has can be kept");
+    assert_eq!(writer.bytes(), 1 << 20, "as much as the drive took");
+    writer.append(&[3; 10]).expect("there is room");
+    writer.flush().expect("the tail is kept");
 }
 
 #[test]
