@@ -5,6 +5,7 @@
 
 use hdrhistogram::Histogram;
 use ocssd_base::Nanos;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Something that knows the time since the start of a run.
@@ -15,7 +16,7 @@ pub trait Clock {
     /// The time. Never falls.
     fn now(&self) -> Nanos;
 
-    /// Returns at `at`, or at once if it has passed.
+    /// Returns at `at`, or at once if it has passed; earlier if there is news of a device that is elsewhere.
     fn wait_until(&mut self, at: Nanos);
 
     /// A completion was taken this long after it was due.
@@ -71,6 +72,12 @@ impl Clock for VirtualClock {
 /// quiet Linux machine takes 50 to 60 us for a default timer slack).
 const SPIN: Duration = Duration::from_micros(80);
 
+/// What may end a wait before its time: a device elsewhere that has news.
+pub trait EarlyWake: std::fmt::Debug + Send + Sync {
+    /// Returns when there is news, or after `at_most`.
+    fn wait(&self, at_most: Duration);
+}
+
 /// The machine's monotonic time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
@@ -78,13 +85,15 @@ pub struct WallClock {
     /// What the clock showed at the start.
     offset: Nanos,
     late: Histogram<u64>,
+    /// Ends waits early.
+    early: Option<Arc<dyn EarlyWake>>,
 }
 
 impl Default for WallClock {
     fn default() -> Self {
         let late =
             Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds and digits hdrhistogram allows");
-        Self { start: Instant::now(), offset: Nanos::ZERO, late }
+        Self { start: Instant::now(), offset: Nanos::ZERO, late, early: None }
     }
 }
 
@@ -93,6 +102,12 @@ impl WallClock {
     #[must_use]
     pub fn starting_at(now: Nanos) -> Self {
         Self { offset: now, ..Self::default() }
+    }
+
+    /// A clock whose waits end early when there is news.
+    #[must_use]
+    pub fn woken_by(self, early: Arc<dyn EarlyWake>) -> Self {
+        Self { early: Some(early), ..self }
     }
 }
 
@@ -110,6 +125,10 @@ impl Clock for WallClock {
             return;
         }
         let ahead = Duration::from_nanos((at - now).0);
+        if let Some(early) = &self.early {
+            early.wait(ahead);
+            return;
+        }
         if ahead > SPIN {
             std::thread::sleep(ahead - SPIN);
         }

@@ -15,7 +15,7 @@ mod requests;
 mod turn;
 
 pub use caller::Caller;
-pub use clock::{Clock, Lateness, VirtualClock, WallClock};
+pub use clock::{Clock, EarlyWake, Lateness, VirtualClock, WallClock};
 pub use drive_clock::DriveClock;
 pub use host::{Host, RunEnd};
 pub use observer::{Observer, Unobserved};

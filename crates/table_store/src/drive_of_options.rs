@@ -5,6 +5,8 @@
 use crate::error::{ErrorKind, StoreError};
 use crate::options::StoreOptions;
 use ocssd_drive::{DriveError, DriveSpec, Existing, Image, OpenDrive, OpenOptions, Source};
+use ocssd_lightnvm::Geometry;
+use ocssd_lightnvm::media_manager::MediaManager;
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_targets::registry;
 use std::path::Path;
@@ -71,14 +73,22 @@ pub fn lease_target(
     options: &StoreOptions,
     holder: &str,
 ) -> Result<NamedTarget, StoreError> {
-    let geometry = &open.flash.config().geometry;
-    let named =
-        NamedTarget::named(&options.target, &options.place, geometry, &open.media_manager, registry::find);
+    lease_of(&open.flash.config().geometry, &open.media_manager, options, holder)
+}
+
+/// As [`lease_target`], on a drive of this shape.
+pub(crate) fn lease_of(
+    geometry: &Geometry,
+    media_manager: &MediaManager,
+    options: &StoreOptions,
+    holder: &str,
+) -> Result<NamedTarget, StoreError> {
+    let named = NamedTarget::named(&options.target, &options.place, geometry, media_manager, registry::find);
     let mut named = named.map_err(|error| invalid(error.to_string()))?;
     named.options.extend(options.target_options.iter().cloned());
     registry::find(&named.kind).map_err(invalid)?;
     if named.lease.is_none() {
-        let leased = open.media_manager.clone().create(holder, &named.kind, &named.units).map(|_| ());
+        let leased = media_manager.clone().create(holder, &named.kind, &named.units).map(|_| ());
         leased.map_err(|error| {
             invalid(format!("{error}; name the target with target=NAME, or other units with on=UNITS"))
         })?;

@@ -5,7 +5,7 @@
 //!
 //! - `options` and `opening`: from a text to a store. `shared_drive`: a target that many threads ask (`questions`).
 //! - `record`: what the attributes of a table say of the file it holds. `names` and `path`: the tree of names in memory.
-//! - `power_cut`: for tests of what is left.
+//! - `store_drive`: the drive below, of this process or `served` by another. `power_cut`: for tests of what is left.
 //! - `content`: the bytes of one file; `log_tail` keeps what a log was given since its last sync, for the process after this.
 //! - `store`: what is done by name. [`Writer`] and [`Reader`]: an open file.
 //!
@@ -31,8 +31,10 @@ mod power_cut;
 mod questions;
 mod record;
 mod rename;
+mod served;
 mod shared_drive;
 mod store;
+mod store_drive;
 
 pub use content::Replace;
 pub use drive_of_options::{lease_target, open_drive};
@@ -40,8 +42,9 @@ pub use error::{ErrorKind, StoreError};
 pub use file::{Reader, Writer};
 /// The name of a table or log of the target.
 pub use ocssd_lightnvm::interface::table::TableId;
-pub use options::{Flushed, StoreOptions};
+pub use options::{Flushed, StoreClock, StoreOptions};
 pub use power_cut::AfterCut;
 pub use record::Class;
 pub use shared_drive::{DriveCounts, SharedDrive};
 pub use store::{Created, FileStatus, Hint, Space, Store};
+pub use store_drive::StoreDrive;

@@ -1,24 +1,30 @@
 //! How a store begins: the drive is opened, its target mounted, and every table asked what it says of itself.
 
 use crate::content::File;
-use crate::drive_of_options::{invalid, lease_target, open_drive};
+use crate::drive_of_options::{invalid, lease_of, open_drive};
 use crate::error::{ErrorKind, StoreError};
 use crate::log_tail;
 use crate::names::{Directory, FileEntry, Identity, Names, ROOT};
 use crate::options::{Flushed, StoreOptions};
 use crate::power_cut::AfterCut;
 use crate::record::{Class, Record, RecordKind};
+use crate::served::{self, Mounted};
 use crate::shared_drive::SharedDrive;
 use crate::store::Store;
+use crate::store_drive::StoreDrive;
 use ocssd_drive::OpenDrive;
 use ocssd_engine::{Caller, Clock, DriveClock, VirtualClock, WallClock};
-use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::table::{EditOp, TableEntry, TableKind, TableTarget};
+use ocssd_lightnvm::{Buffers, Device};
+use ocssd_targets::named_target::NamedTarget;
 use ocssd_targets::registry::{self, MakeOf};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
+
+/// What the units of a store are leased as.
+pub(crate) const HOLDER: &str = "store";
 
 /// Stores of this process by the text they were opened with.
 static OPEN: Mutex<BTreeMap<String, Weak<Store>>> = Mutex::new(BTreeMap::new());
@@ -29,20 +35,30 @@ impl Store {
     /// # Errors
     /// If there is no such drive, another process has it, an option cannot be, or what lies there is no store.
     pub fn open(options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
-        let mut open = open_drive(options)?;
-        let mut buffers = Buffers::new(open.flash.payload_format());
+        if options.is_served() {
+            let Mounted { drive, tails, notes } = served::mount(options)?;
+            return Self::mount(drive, tails, notes);
+        }
+        if options.tails.is_some() {
+            return Err(invalid(
+                "tails=PATH is for a drive that a server holds; an image has its tails beside it, and a drive in memory none",
+            ));
+        }
+        let OpenDrive { flash, media_manager, image, .. } = open_drive(options)?;
+        let mut buffers = Buffers::new(flash.payload_format());
         let mut clock = VirtualClock::default();
-        let (target, notes) = mount_target(&mut open, options, &mut clock, &mut buffers)?;
-        let clock = if options.is_wall_clock {
+        let mut drive = StoreDrive::from(flash);
+        let named = lease_of(drive.geometry(), &media_manager, options, HOLDER)?;
+        let (target, notes) = mount_target(&mut drive, &named, &mut clock, &mut buffers)?;
+        let clock = if options.is_wall_clock() {
             DriveClock::Wall(Box::new(WallClock::starting_at(clock.now())))
         } else {
             DriveClock::Virtual(clock)
         };
         let keeps = options.flushed == Flushed::ForProcess && options.power_cut.is_none();
-        let image = open.image.as_ref().filter(|_| keeps);
-        let image = image.map(|image| image.path().to_owned());
-        let drive = SharedDrive::new(open.flash, clock, buffers, target, open.image);
-        let store = Self::mount(drive, image, notes)?;
+        let tails = image.as_ref().filter(|_| keeps).map(|image| image.path().to_owned());
+        let drive = SharedDrive::new(drive, clock, buffers, target, image);
+        let store = Self::mount(drive, tails, notes)?;
         if let Some(requests) = options.power_cut {
             store.drive.cut_power_after(requests, AfterCut::EndProcess)?;
         }
@@ -111,13 +127,12 @@ impl Store {
 }
 
 /// Mounts the target, or makes a new one.
-fn mount_target(
-    open: &mut OpenDrive,
-    options: &StoreOptions,
-    clock: &mut VirtualClock,
+pub(crate) fn mount_target<C: Clock>(
+    drive: &mut StoreDrive,
+    named: &NamedTarget,
+    clock: &mut C,
     buffers: &mut Buffers,
 ) -> Result<(Box<dyn TableTarget>, Vec<String>), StoreError> {
-    let named = lease_target(open, options, "store")?;
     let kind = registry::find(&named.kind).map_err(invalid)?;
     let MakeOf::Table(make) = kind.make_of() else {
         return Err(invalid(format!(
@@ -126,9 +141,9 @@ fn mount_target(
             kind.make_of().interface()
         )));
     };
-    let mut caller = Caller { device: &mut open.flash, clock, buffers, cut_at: None };
+    let mut caller = Caller { device: &mut *drive, clock, buffers, cut_at: None };
     let made = make(&mut caller, &named.spec());
-    let cause = open.flash.store_error().map_or_else(String::new, |error| format!("{error}; "));
+    let cause = drive.failure().map_or_else(String::new, |failure| format!("{failure}; "));
     let made = made.map_err(|sentence| invalid(format!("{cause}target {}: {sentence}", kind.name)))?;
     Ok((made.target, made.notes))
 }

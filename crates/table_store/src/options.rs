@@ -4,7 +4,8 @@
 
 use crate::error::{ErrorKind, StoreError};
 use ocssd_lightnvm::media_manager::UnitSelection;
-use std::path::Path;
+use ocssd_nvme_host::Endpoint;
+use std::path::{Path, PathBuf};
 
 /// The kind of target if none is named.
 const TARGET: &str = "lightlsm";
@@ -24,17 +25,28 @@ pub enum Flushed {
     Never,
 }
 
+/// Whose time passes on the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreClock {
+    /// It passes only by waiting.
+    Virtual,
+    /// The machine's: a command takes as long as on the drive.
+    Wall,
+}
+
 /// What a store is opened with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// A preset or a drive file, for a fresh drive in memory; or an image.
+    /// A preset or a drive file, for a fresh drive in memory; an image; or a drive that a server holds (`nvme-tcp://..`).
     pub drive: String,
     /// A preset or a drive file an image is made of, if `drive` is not there.
     pub create: Option<String>,
-    /// Time is the machine's: a command takes as long as on the drive. Else it passes only by waiting.
-    pub is_wall_clock: bool,
+    /// Whose time passes, if it was said; see [`Self::is_wall_clock`].
+    pub clock: Option<StoreClock>,
     /// What a flush of a log promises.
     pub flushed: Flushed,
+    /// Beside which file what was flushed is kept for the process after this one, if the drive is a server's.
+    pub tails: Option<PathBuf>,
     /// After so many requests behind the mount's the power of drive and machine goes: for tests of what is left.
     pub power_cut: Option<u64>,
     /// A kind of target that has tables, or the name of such a target on the image.
@@ -54,8 +66,9 @@ impl StoreOptions {
         Self {
             drive: drive.to_owned(),
             create: None,
-            is_wall_clock: false,
+            clock: None,
             flushed: Flushed::default(),
+            tails: None,
             power_cut: None,
             target: TARGET.to_owned(),
             place: UnitSelection::All,
@@ -64,13 +77,27 @@ impl StoreOptions {
         }
     }
 
+    /// The drive is one that a server holds.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        Endpoint::is_meant_by(&self.drive)
+    }
+
+    /// A command takes as long as on the drive: always with a served drive, else if it was asked for.
+    #[must_use]
+    pub fn is_wall_clock(&self) -> bool {
+        self.is_served() || self.clock == Some(StoreClock::Wall)
+    }
+
     /// Reads `drive=..` and other options, with `;` between them, or `,` if there is no `;`. An option may have `:` instead of `=`,
     /// as in `drive:db.ocssd`: where RocksDB asks for an `Env` it takes a text with `=` for a list of its own.
     ///
-    /// - `drive`: a preset, a drive file or an image; it must be there, unless there is a
+    /// - `drive`: a preset, a drive file or an image, which must be there, or a served drive, as `nvme-tcp://127.0.0.1:4420`;
+    ///   unless there is a
     /// - `create`: the preset or drive file that an image is made of if there is none.
-    /// - `clock`: `virtual` (as it is without) or `wall`.
+    /// - `clock`: `virtual` (as it is without) or `wall`; always `wall` with a served drive.
     /// - `flush`: `process` (as it is without), or `never` for logs that lose what was not synced when the process dies.
+    /// - `tails`: with a served drive, what was flushed is kept in files whose names begin so.
     /// - `power_cut`: after so many requests, those of the mount not counted, the drive loses its power, with what had not reached
     ///   the media, and the process ends by SIGABRT. Nothing that was only flushed is kept. For tests.
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
@@ -138,7 +165,8 @@ impl StoreOptions {
         match name {
             "drive" => value.clone_into(&mut self.drive),
             "create" => self.create = Some(value.to_owned()),
-            "clock" => self.is_wall_clock = clock(value)?,
+            "clock" => self.clock = Some(clock(value)?),
+            "tails" => self.tails = Some(PathBuf::from(value)),
             "flush" => self.flushed = flushed(value)?,
             "power_cut" => self.power_cut = Some(requests(value)?),
             "target" => value.clone_into(&mut self.target),
@@ -172,10 +200,10 @@ fn file_of(part: &str) -> Option<&str> {
     named(part).filter(|&(name, _)| name == FILE).map(|(_, path)| path)
 }
 
-fn clock(value: &str) -> Result<bool, String> {
+fn clock(value: &str) -> Result<StoreClock, String> {
     match value {
-        "wall" => Ok(true),
-        "virtual" => Ok(false),
+        "wall" => Ok(StoreClock::Wall),
+        "virtual" => Ok(StoreClock::Virtual),
         _ => Err(format!("clock should be wall or virtual, but is \"{value}\"")),
     }
 }
@@ -203,7 +231,7 @@ mod tests {
             StoreOptions::parse("drive=d.ocssd,placement=vertical,clock=wall,set.media.read=5us,on=pu:0-1");
         let options = options.expect("options");
         assert_eq!(
-            (options.drive.as_str(), options.is_wall_clock, options.target.as_str()),
+            (options.drive.as_str(), options.is_wall_clock(), options.target.as_str()),
             ("d.ocssd", true, TARGET)
         );
         assert_eq!(options.target_options, [("placement".to_owned(), "vertical".to_owned())]);
@@ -212,9 +240,9 @@ mod tests {
         let made = StoreOptions::parse("drive=d.ocssd,create=tiny").expect("options");
         assert_eq!(made.create.as_deref(), Some("tiny"));
         let with_colon = StoreOptions::parse("drive:d.ocssd,clock:wall").expect("options");
-        assert!(with_colon.drive == "d.ocssd" && with_colon.is_wall_clock);
+        assert!(with_colon.drive == "d.ocssd" && with_colon.is_wall_clock());
         let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
-        assert!(!listed.is_wall_clock && listed.place == "pu:0,2".parse().expect("units"));
+        assert!(!listed.is_wall_clock() && listed.place == "pu:0,2".parse().expect("units"));
     }
 
     #[test]
@@ -228,7 +256,7 @@ mod tests {
              set.media.read=5us\ntables_max=9\n",
         );
         let options = StoreOptions::parse(&text).expect("options");
-        assert_eq!((options.drive.as_str(), options.is_wall_clock), ("tiny", false));
+        assert_eq!((options.drive.as_str(), options.is_wall_clock()), ("tiny", false));
         assert_eq!(options.place, "pu:0,2".parse().expect("units"));
         assert_eq!(options.settings, ["media.read=5us"]);
         let pairs = [("tables_max", "9"), ("placement", "groups:2")];
@@ -245,6 +273,16 @@ mod tests {
         }
         let error = StoreOptions::parse("drive=tiny,options=none.options").expect_err("no file");
         assert!(error.sentence.contains("none.options, which should have options"), "{error}");
+    }
+
+    #[test]
+    fn a_served_drive_has_an_address_and_the_machines_time() {
+        for text in ["drive=nvme-tcp://127.0.0.1:4420,tails=t", "drive:nvme-tcp://127.0.0.1:4420;tails:t"] {
+            let options = StoreOptions::parse(text).expect("options");
+            assert_eq!(options.drive, "nvme-tcp://127.0.0.1:4420");
+            assert!(options.is_served() && options.is_wall_clock() && options.clock.is_none(), "{text}");
+            assert_eq!(options.tails, Some(PathBuf::from("t")));
+        }
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use crate::error::{ErrorKind, StoreError};
 use crate::questions::Questions;
+use crate::store_drive::StoreDrive;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, DriveClock, Host};
-use ocssd_flash::Flash;
 use ocssd_lightnvm::interface::table::TableTarget;
 
 /// Most turns of the loop between the last request and the cut (chosen: an edit with its log and some units takes about as many).
@@ -44,7 +44,11 @@ impl PowerCut {
     }
 
     /// Lets the drive go on for a while that is drawn from `seed` and the drive's time, and cuts its power.
-    pub fn happen(&self, host: &mut Host<Flash, DriveClock, dyn TableTarget>, questions: &mut Questions) {
+    pub fn happen(
+        &self,
+        host: &mut Host<StoreDrive, DriveClock, dyn TableTarget>,
+        questions: &mut Questions,
+    ) {
         // Where in the request is drawn from what is on the way.
         let mut prng = Prng::new(host.clock().now().0);
         for _ in 0..prng.below(TURNS_MAX) {

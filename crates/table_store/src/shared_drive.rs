@@ -7,9 +7,10 @@
 use crate::error::{ErrorKind, StoreError};
 use crate::power_cut::{AfterCut, PowerCut, power_is_off};
 use crate::questions::Questions;
+use crate::store_drive::StoreDrive;
 use ocssd_base::{Nanos, SlabKey, usize_of};
 use ocssd_drive::Image;
-use ocssd_engine::{Clock, DriveClock, Host, RunEnd};
+use ocssd_engine::{Clock, DriveClock, EarlyWake, Host, RunEnd};
 use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::interface::table::{
@@ -18,7 +19,7 @@ use ocssd_lightnvm::interface::table::{
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
 use ocssd_lightnvm::{BufId, Buffers, Device, TargetId};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Most bytes of one request (chosen: what RocksDB appends at once, and little beside a write buffer).
@@ -27,18 +28,24 @@ pub const REQUEST_BYTES_MAX: usize = 1 << 20;
 const LIST_ENTRIES: u32 = 1_024;
 /// Waits shorter than this are spun: a sleep would last longer (chosen; a sleeping thread wakes 50 to 60 us late).
 const SPIN: Duration = Duration::from_micros(80);
+/// When a socket that took no more is tried again while another thread waits for what it brings (chosen).
+const SEND_AGAIN: Duration = Duration::from_millis(1);
 /// The only target of the host.
 const TARGET: TargetId = TargetId(0);
 
 /// What the lock guards.
 struct State {
-    host: Host<Flash, DriveClock, dyn TableTarget>,
+    host: Host<StoreDrive, DriveClock, dyn TableTarget>,
     questions: Questions,
     /// Keeps the image locked.
     image: Option<Image>,
     phase: Phase,
     /// When the power goes; `None` if it stays.
     power_cut: Option<PowerCut>,
+    /// Threads that wait to be told; of a served drive.
+    listeners: u32,
+    /// A thread waits for the server, and tells the others.
+    is_watched: bool,
 }
 
 /// What of a drive can be asked.
@@ -59,13 +66,17 @@ pub struct SharedDrive {
     told: Condvar,
     limits: TableLimits,
     has_image: bool,
+    /// What a served drive is waited for by.
+    alarm: Option<Arc<dyn EarlyWake>>,
 }
 
 /// What a drive did so far.
 #[derive(Clone, Debug)]
 pub struct DriveCounts {
-    /// The media.
-    pub flash: FlashCounters,
+    /// The media; a server keeps that to itself.
+    pub flash: Option<FlashCounters>,
+    /// Bytes that went over the connections to a server, both ways.
+    pub wire_bytes: Option<u64>,
     /// Bytes of a sector.
     pub sector_bytes: u32,
     /// The target.
@@ -83,18 +94,20 @@ impl SharedDrive {
     /// A drive whose target was mounted under this clock.
     #[must_use]
     pub fn new(
-        flash: Flash,
+        drive: impl Into<StoreDrive>,
         clock: DriveClock,
         buffers: Buffers,
         target: Box<dyn TableTarget>,
         image: Option<Image>,
     ) -> Self {
-        let limits = target.limits();
-        let mut host = Host::new(flash, clock, buffers);
+        let (limits, drive) = (target.limits(), drive.into());
+        let alarm = drive.alarm();
+        let mut host = Host::new(drive, clock, buffers);
         host.add(target);
         let has_image = image.is_some();
-        let state = State { host, questions: Questions::new(), image, phase: Phase::On, power_cut: None };
-        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image }
+        let (questions, phase) = (Questions::new(), Phase::On);
+        let state = State { host, questions, image, phase, power_cut: None, listeners: 0, is_watched: false };
+        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image, alarm }
     }
 
     /// From now on the power goes in the middle of request number `requests`, counted from 1.
@@ -173,7 +186,7 @@ impl SharedDrive {
         let content = state.staged(part);
         let (mut state, reply) = self.answer(state, TableOp::Append { table, content, durability })?;
         state.give_back(content);
-        successful("append to a table", &reply).map(|_| ())
+        state.successful("append to a table", &reply).map(|_| ())
     }
 
     /// Makes every byte of a log durable that was added before.
@@ -205,7 +218,7 @@ impl SharedDrive {
         let mut state = self.enter()?;
         let content = state.room(into.len());
         let (mut state, reply) = self.answer(state, TableOp::Read { table, offset, into: content })?;
-        let answer = successful("read a table", &reply);
+        let answer = state.successful("read a table", &reply);
         let read = answer.map(|answer| match answer {
             TableAnswer::Read { bytes } => {
                 let bytes = usize_of(bytes);
@@ -227,7 +240,7 @@ impl SharedDrive {
         let mut state = self.enter()?;
         let content = state.room(usize_of(self.limits.attributes_bytes_max));
         let (mut state, reply) = self.answer(state, TableOp::Attributes { table, into: content })?;
-        let answer = successful("read a table's attributes", &reply);
+        let answer = state.successful("read a table's attributes", &reply);
         let found = answer.map(|answer| match answer {
             TableAnswer::Attributes { bytes } => state.bytes_of(content)[..usize_of(bytes)].to_vec(),
             other => panic!("a question for attributes was answered with {other:?}"),
@@ -258,7 +271,7 @@ impl SharedDrive {
         let (mut state, reply) = self.answer(state, TableOp::Edit { edits, attributes: content })?;
         state.host.buffers_mut().give_back(buffer);
         state.give_back(content);
-        successful("change the tables", &reply).map(|_| ())
+        state.successful("change the tables", &reply).map(|_| ())
     }
 
     /// Every published table and log, by ascending name.
@@ -273,7 +286,7 @@ impl SharedDrive {
             let buffer = state.host.buffers_mut().take_whole(sectors.next_power_of_two());
             let into = List::new(buffer, LIST_ENTRIES);
             let (mut state, reply) = self.answer(state, TableOp::List { from, into })?;
-            let answer = successful("list the tables", &reply);
+            let answer = state.successful("list the tables", &reply);
             let listed = answer.map(|answer| match answer {
                 TableAnswer::Listed { listed, matching } => {
                     let entries = listed
@@ -314,6 +327,7 @@ impl SharedDrive {
         let state = self.enter()?;
         Ok(DriveCounts {
             flash: state.host.device().counters(),
+            wire_bytes: state.host.device().wire_bytes(),
             sector_bytes: state.host.device().geometry().sector_bytes,
             target: state.host.target(TARGET).counters(),
             now: state.host.clock().now(),
@@ -333,7 +347,7 @@ impl SharedDrive {
         }
         let (mut state, reply) = self.answer(state, TableOp::Shutdown)?;
         state.phase = Phase::Closed;
-        successful("shut the target down", &reply)?;
+        state.successful("shut the target down", &reply)?;
         state.host.settle();
         if state.image.is_some() {
             let closed = state.host.device_mut().close();
@@ -354,7 +368,8 @@ impl SharedDrive {
     }
 
     fn ask<'a>(&'a self, state: Guard<'a>, doing: &str, op: TableOp) -> Result<TableAnswer, StoreError> {
-        successful(doing, &self.answer(state, op)?.1)
+        let (state, reply) = self.answer(state, op)?;
+        state.successful(doing, &reply)
     }
 
     /// Asks, and waits for the answer.
@@ -377,7 +392,8 @@ impl SharedDrive {
                 return Err(power_is_off());
             }
             if let Some(reply) = state.go_on(key) {
-                if state.questions.unfetched() > 0 {
+                // Whoever waits for a server may have to do so itself from now on.
+                if state.questions.unfetched() > 0 || state.listeners > 0 {
                     self.told.notify_all();
                 }
                 return Ok((state, reply));
@@ -393,6 +409,9 @@ impl SharedDrive {
     fn wait<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         let at = state.host.next_deadline().expect("a question that was taken is answered");
         let ahead = Duration::from_nanos(at.saturating_since(state.host.clock().now()).0);
+        if let Some(alarm) = &self.alarm {
+            return self.wait_for_server(state, &**alarm, ahead);
+        }
         if ahead > SPIN {
             let woken = self.told.wait_timeout(state, ahead - SPIN).map_err(|_| after_a_bug())?;
             return Ok(woken.0);
@@ -400,6 +419,29 @@ impl SharedDrive {
         drop(state);
         std::thread::yield_now();
         self.state.lock().map_err(|_| after_a_bug())
+    }
+
+    /// One thread waits for the server, without the lock; the others wait for that one.
+    fn wait_for_server<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        alarm: &dyn EarlyWake,
+        ahead: Duration,
+    ) -> Result<Guard<'a>, StoreError> {
+        if !state.is_watched {
+            state.is_watched = true;
+            drop(state);
+            alarm.wait(ahead);
+            let mut state = self.state.lock().map_err(|_| after_a_bug())?;
+            state.is_watched = false;
+            return Ok(state);
+        }
+        // The one that waits does not know of what has to be sent since.
+        let ahead = if state.host.device().wants_room() { ahead.min(SEND_AGAIN) } else { ahead };
+        state.listeners += 1;
+        let (mut state, _) = self.told.wait_timeout(state, ahead).map_err(|_| after_a_bug())?;
+        state.listeners -= 1;
+        Ok(state)
     }
 }
 
@@ -417,10 +459,6 @@ fn after_a_bug() -> StoreError {
     )
 }
 
-fn successful(doing: &str, reply: &TableReply) -> Result<TableAnswer, StoreError> {
-    if reply.status.is_success() { Ok(reply.answer) } else { Err(StoreError::of_reply(doing, reply)) }
-}
-
 impl State {
     /// Gives the loop its turns; virtual time passes until the question is answered.
     fn go_on(&mut self, key: SlabKey) -> Option<TableReply> {
@@ -435,6 +473,18 @@ impl State {
                 return Some(reply);
             }
         }
+    }
+
+    /// What a reply brought, or why there is nothing.
+    fn successful(&self, doing: &str, reply: &TableReply) -> Result<TableAnswer, StoreError> {
+        if reply.status.is_success() {
+            return Ok(reply.answer);
+        }
+        let mut error = StoreError::of_reply(doing, reply);
+        if let Some(cause) = self.host.device().failure() {
+            error.sentence = format!("{}; {cause}", error.sentence);
+        }
+        Err(error)
     }
 
     /// Counts a request; the power goes in the middle of the last one. True if it did.

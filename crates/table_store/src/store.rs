@@ -378,16 +378,16 @@ impl Store {
     /// # Errors
     /// After a bug.
     pub fn report(&self) -> Result<Vec<String>, StoreError> {
-        let DriveCounts { flash, sector_bytes, target, now } = self.drive.counts()?;
+        let DriveCounts { flash, wire_bytes, sector_bytes, target, now } = self.drive.counts()?;
         let bytes = |sectors: u64| sectors * u64::from(sector_bytes);
-        let (written, read) =
-            (bytes(flash.sectors_written + flash.sectors_copied), bytes(flash.sectors_read));
-        let media = format!(
-            "after {now}: {written} bytes written to the media, {read} read, {} resets",
-            flash.resets
-        );
+        let media = flash.map(|flash| {
+            let written = bytes(flash.sectors_written + flash.sectors_copied);
+            let (read, resets) = (bytes(flash.sectors_read), flash.resets);
+            format!("after {now}: {written} bytes written to the media, {read} read, {resets} resets")
+        });
+        let wire = wire_bytes.map(|bytes| format!("after {now}: {bytes} bytes to the server and back"));
         let of_target = target.iter().map(|counter| format!("{}: {}", counter.name, shown(counter.value)));
-        Ok(std::iter::once(media).chain(of_target).collect())
+        Ok(media.into_iter().chain(wire).chain(of_target).collect())
     }
 
     /// Everything is put away, and the next mount is quick: what was appended to logs is on the drive. Nothing may be asked

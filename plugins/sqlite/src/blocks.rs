@@ -114,12 +114,15 @@ impl Blocks {
         if options.power_cut.is_some() || options.flushed != ocssd_table_store::Flushed::default() {
             return Err(invalid("the options power_cut and flush are for RocksDB's logs; leave them out"));
         }
+        if options.is_served() {
+            return Err(invalid("SQLite's volumes lie on a drive of this process; name an image instead of a server"));
+        }
         let mut open = open_drive(options)?;
         let named = lease_target(&open, options, "sqlite")?;
         let mut buffers = Buffers::new(open.flash.payload_format());
         let mut clock = DriveClock::Virtual(VirtualClock::default());
         let (target, notes) = mount(&mut open.flash, &named, &mut clock, &mut buffers, None)?;
-        if options.is_wall_clock {
+        if options.is_wall_clock() {
             clock = DriveClock::Wall(Box::new(WallClock::starting_at(clock.now())));
         }
         let OpenDrive { flash, image, .. } = open;

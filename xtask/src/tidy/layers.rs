@@ -26,7 +26,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["base", "lightnvm", "nvme", "engine", "workload", "report"]),
     // Never targets: what is exported is chosen by the caller.
     ("export", &["base", "lightnvm", "nvme", "engine"]),
-    ("table_store", &["base", "lightnvm", "flash", "targets", "engine", "drive"]),
+    // A drive that is elsewhere: sockets below the loop, which waits for them by a clock.
+    ("nvme_host", &["base", "lightnvm", "nvme", "engine"]),
+    ("table_store", &["base", "lightnvm", "flash", "targets", "engine", "drive", "nvme_host"]),
     ("sim", BELOW_CLI),
     ("capi", BELOW_CLI),
     (
@@ -46,6 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
             "measure",
             "export",
+            "nvme_host",
             "table_store",
         ],
     ),

@@ -15,6 +15,7 @@ mod pages;
 mod profile;
 mod program;
 mod serve;
+mod served_store;
 mod simulate;
 mod tables;
 mod targets;

@@ -4,7 +4,7 @@ use crate::program::Program;
 use std::fs;
 
 /// Enough chunks for a `lightlsm` with room for some files.
-const DRIVE: &str = "preset = \"westlake\"
+pub const DRIVE: &str = "preset = \"westlake\"
 payload = \"bytes\"
 groups = 2
 pus_per_group = 2

@@ -4,7 +4,7 @@ use super::SMALL;
 use super::program::{Program, Rocks};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::Read;
-use std::process::Child;
+use std::process::{Child, ChildStderr};
 
 /// `db_bench` is killed after it reported so many keys (chosen: within a log, and behind some flushes); it reports at these.
 const REPORTED: [u64; 3] = [600, 4_000, 10_000];
@@ -37,7 +37,7 @@ pub fn run(rocks: &Rocks) -> Result<()> {
 }
 
 /// Kills `db_bench` after it reported so many puts, and counts the keys that are there.
-fn count_after(rocks: &Rocks, image: &str, reported: u64) -> Result<u64> {
+pub fn count_after(rocks: &Rocks, image: &str, reported: u64) -> Result<u64> {
     let bench = rocks.program(&Program::DbBench, image).args(SMALL);
     let bench = bench.args(["--benchmarks=fillseq", "--num=100000000", "--sync=0"]).start()?;
     kill_after(bench, reported)?;
@@ -48,10 +48,21 @@ fn count_after(rocks: &Rocks, image: &str, reported: u64) -> Result<u64> {
     counted.with_context(|| format!("ldb should count the keys, but printed:\n{told}"))
 }
 
-/// Kills it as soon as it has reported so many operations.
-fn kill_after(mut bench: Child, reported: u64) -> Result<()> {
-    let mut told = String::new();
+/// Does `then` as soon as it has reported so many operations, and waits for its end. Returns what it printed.
+pub fn told_after(mut bench: Child, reported: u64, then: impl FnOnce() -> Result<()>) -> Result<String> {
     let mut errors = bench.stderr.take().expect("it has a pipe");
+    let mut told = until_reported(&mut errors, reported)?;
+    then()?;
+    let mut rest = Vec::new();
+    errors.read_to_end(&mut rest).context("db_bench's progress cannot be read")?;
+    bench.wait().context("db_bench does not end")?;
+    told.push_str(&String::from_utf8_lossy(&rest));
+    Ok(told)
+}
+
+/// What it printed until it had reported so many operations.
+fn until_reported(errors: &mut ChildStderr, reported: u64) -> Result<String> {
+    let mut told = String::new();
     let mark = format!("finished {reported} ops");
     let mut bytes = [0; 256];
     while !told.contains(&mark) {
@@ -59,6 +70,13 @@ fn kill_after(mut bench: Child, reported: u64) -> Result<()> {
         ensure!(read > 0, "db_bench ended before it reported {reported} operations:\n{told}");
         told.push_str(&String::from_utf8_lossy(&bytes[..read]));
     }
+    Ok(told)
+}
+
+/// Kills it as soon as it has reported so many operations.
+fn kill_after(mut bench: Child, reported: u64) -> Result<()> {
+    let mut errors = bench.stderr.take().expect("it has a pipe");
+    until_reported(&mut errors, reported)?;
     bench.kill().context("db_bench cannot be killed")?;
     bench.wait().context("db_bench was killed and does not end")?;
     Ok(())

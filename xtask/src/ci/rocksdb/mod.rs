@@ -9,6 +9,7 @@ mod kill;
 mod own_tests;
 mod program;
 mod refusals;
+mod served;
 mod stress;
 
 use crate::{process, workspace::Workspace};
@@ -62,6 +63,7 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     }
     kill::run(&rocks)?;
     refusals::run(&rocks)?;
+    served::run(&rocks, &workspace.program()?)?;
     let folder = workspace.target.join("rocksdb-source");
     let program = Program::DbStress(from_source::build(&folder, "db_stress")?);
     crash_test::blackbox(&rocks, &program, &from_source::crash_test(&folder))?;

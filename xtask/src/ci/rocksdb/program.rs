@@ -51,6 +51,11 @@ impl Rocks {
         Ok(Self { directory, plugin })
     }
 
+    /// A file of theirs.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
     /// Writes a file the programs are given.
     ///
     /// Errors: it cannot be written.
