@@ -152,6 +152,12 @@ impl L2p {
         with_table!(&self.width, table => table.get(lba))
     }
 
+    /// True if there is such a logical sector, and it is there. Cost: as [`L2p::get`].
+    #[must_use]
+    pub fn holds(&self, lba: u64, at: Mapped) -> bool {
+        lba < self.sectors && self.get(lba) == at
+    }
+
     /// Maps a logical sector, and says where it was. Cost: as [`L2p::get`]; the first entry of a shard fills it.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use std::fmt;
 
 use ocssd_base::Divisor;
 
-use crate::{InstanceGeometry, LineId, PhysicalAddress};
+use crate::{InstanceGeometry, L2p, LineId, PhysicalAddress};
 
 /// Places in a word of the map.
 const WORD: u64 = 64;
@@ -426,6 +426,18 @@ impl ValidMap {
 
     fn row_mut(&mut self, line: LineId) -> &mut [u64] {
         &mut self.words[line.index() * self.words_per_line..][..self.words_per_line]
+    }
+
+    /// Asserts, beside what [`Self::check`] does, that the places the map names on media are valid, and no others: of a target
+    /// whose map names what is newest, and that calls nothing else valid. Cost: the whole of both.
+    pub fn check_against(&self, map: &L2p) {
+        self.check();
+        let mut mapped = 0;
+        map.for_each_media(|block, place| {
+            mapped += 1;
+            assert!(self.is_valid(place), "block {block} is at {place:?}, which is not valid");
+        });
+        assert_eq!(mapped, self.total(), "a place is valid that no block is at");
     }
 
     /// Asserts that counts and bits agree. Cost: the whole map; for simulators and tests.

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
+mod block_io;
 pub mod block_ssd;
 mod chunk_reports;
 mod chunk_wear;
@@ -20,6 +21,7 @@ mod option_value;
 mod over_blocks;
 mod ox;
 pub mod ox_block;
+pub mod parts;
 pub mod pblk;
 mod plane_reads;
 mod planted;
@@ -32,7 +34,9 @@ mod send_again;
 pub mod small_blocks;
 mod staging;
 pub mod table_block;
+mod tag_scan;
 mod target_text;
+mod unit_writer;
 mod vector_reset;
 pub mod zns;
 mod zones_as_blocks;

@@ -453,7 +453,11 @@ pub fn check_options(name: &str, asked: &[(String, String)]) -> Result<(), Strin
     }
 }
 
-fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
+/// That a kind without options was given none.
+///
+/// # Errors
+/// A sentence that names the first.
+pub fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
     match spec.options.first() {
         None => Ok(()),
         Some((name, _)) => Err(format!("it has no options, but \"{name}\" was given; leave it out")),

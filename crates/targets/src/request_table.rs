@@ -6,6 +6,7 @@
 
 use ocssd_base::{Ring, Slab, SlabKey, usize_of};
 use ocssd_lightnvm::Status;
+use ocssd_lightnvm::block::{BlockReply, BlockRequest};
 use std::fmt::Debug;
 
 /// What a target keeps of each request, and how it replies.
@@ -20,6 +21,23 @@ pub trait RequestKind: Copy + Debug {
 
     /// The reply to a request that ended like this.
     fn reply(&self, request: &Self::Request, status: Status) -> Self::Reply;
+}
+
+/// Requests for blocks of which nothing else is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainBlocks;
+
+impl RequestKind for PlainBlocks {
+    type Request = BlockRequest;
+    type Reply = BlockReply;
+
+    fn count(request: &BlockRequest) -> u32 {
+        request.count
+    }
+
+    fn reply(&self, request: &BlockRequest, status: Status) -> BlockReply {
+        BlockReply { tag: request.tag, status, violation: None }
+    }
 }
 
 /// A request that was taken and not replied to.

@@ -1,89 +1,39 @@
-//! The FTL: a map from blocks to places, one stream of units over all chunks, greedy garbage collection, and a barrier.
+//! The FTL: a map from blocks to places, what is valid, and greedy garbage collection.
 //!
-//! Blocks are sectors. A write is answered once it lies in the memory of a unit; a full unit is programmed, and its memory
-//! answers reads until the media can (MW_CUNITS). A barrier is a flush of all that was answered before: users ask for one,
-//! and garbage collection waits for one before it resets. Deliberately not here: checkpoints (a mount reads every tag),
-//! streams for hot and cold data, wear levelling.
+//! A write is answered once it lies in memory. Garbage collection copies what is valid in the emptiest chunk into a stream of its
+//! own, and resets the chunk behind a barrier, a flush of all that was written before. Deliberately not here: checkpoints (a mount
+//! reads every tag), streams for hot and cold data, wear levelling.
 
-use crate::mount::run;
-use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
+use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
-    Append, AppendEvent, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, Kind, L2p, LineId,
-    Mapped, PhysicalAddress, ProgramOutcome, SectorTag, Sequence, Slot, ValidMap,
+    ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, Kind, L2p, LineId, Mapped, PhysicalAddress, SectorTag,
+    Sequence, Slot, ValidMap,
 };
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, CounterValue};
-use ocssd_lightnvm::{
-    Addresses, Admission, BufId, Buffers, Command, Completion, Op, Out, Status, Tag, Target,
-};
-use std::collections::VecDeque;
-
-/// The memory of a unit, from its first sector until the media can be read.
-pub struct Unit {
-    pub buffer: BufId,
-    /// The block in each sector so far; `None` for padding.
-    pub blocks: Vec<Option<u64>>,
-    pub place: Option<Append>,
-}
-
-/// What a command in flight is for.
-#[derive(Clone, Copy)]
-pub enum Purpose {
-    Read { request: SlabKey, index: u32, place: PhysicalAddress },
-    Program { unit: usize },
-    GcRead { sector: u32, place: PhysicalAddress },
-    Flush,
-    Reset { chunk: ChunkIndex },
-}
-
-/// A read of a user, and how far it is.
-pub struct Read {
-    request: BlockRequest,
-    issued: u32,
-    in_flight: u32,
-    status: Status,
-}
-
-/// A flush of everything answered before it began.
-#[derive(Default)]
-pub struct Barrier {
-    waiting: Vec<Tag>,
-    to_reset: Vec<ChunkIndex>,
-    is_sent: bool,
-}
+use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget, Counter};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Status, Target};
+use ocssd_targets::parts::{BlockIo, Change, Ended, UnitWriter};
 
 /// The target.
 pub struct OwnFtl {
     pub shape: InstanceGeometry,
-    pub unit_sectors: u32,
-    pub sector_bytes: u32,
+    pub io: BlockIo,
+    pub writer: UnitWriter,
+    pub pool: ChunkPool,
     pub map: L2p,
     pub valid: ValidMap,
-    pub pool: ChunkPool,
-    pub append: AppendPoint<usize>,
-    pub units: Vec<Unit>,
-    pub spare: Vec<usize>,
-    pub ready: VecDeque<usize>,
-    /// The unit that users fill, and the one garbage collection fills.
-    pub filling: [Option<usize>; 2],
-    pub commands: Slab<Purpose>,
-    pub reads: Slab<Read>,
-    pub to_read: VecDeque<SlabKey>,
-    /// Changes, and how many of their blocks are in units.
-    pub changes: VecDeque<(BlockRequest, u32)>,
+    /// The chunk that is being emptied, and from where on.
     pub victim: Option<(ChunkIndex, PhysicalAddress)>,
     pub gc_reads: u32,
+    /// Emptied chunks that no barrier lets go yet.
     pub dead: Vec<ChunkIndex>,
-    pub to_reset: VecDeque<ChunkIndex>,
-    /// Reads in flight by chunk.
-    pub readers: Vec<u32>,
-    pub flushes: Vec<Tag>,
-    pub barrier: Option<Barrier>,
-    pub replies: Vec<BlockReply>,
+    /// Writes of sectors so far.
     pub sequence: u64,
-    /// Users wait while fewer chunks are free.
+    /// Users wait while fewer chunks are free, and garbage collection begins at two more.
     pub reserve: u32,
-    /// Sectors written for users, by garbage collection, and as padding.
-    pub written: [u64; 3],
+    /// With fewer good chunks nothing is changed any more.
+    pub needed: u32,
+    /// A mistake for the simulator to find: a barrier leaves what users wrote last in memory.
+    pub leaves_unit: bool,
 }
 
 const USERS: usize = 0;
@@ -100,298 +50,96 @@ impl OwnFtl {
         }
     }
 
-    fn slot(&self, unit: usize, sector: u32) -> Mapped {
-        Mapped::Buffer(Slot(u32::try_from(unit).expect("few units") * self.unit_sectors + sector))
-    }
-
-    fn place_of(&self, at: Append) -> PhysicalAddress {
-        PhysicalAddress(self.shape.first_place(at.chunk).0 + u64::from(at.sector))
-    }
-
-    fn reply(&mut self, tag: Tag, status: Status) {
-        self.replies.push(BlockReply { tag, status, violation: None });
-    }
-
-    fn send(&mut self, purpose: Purpose, command: Command, out: &mut Out<BlockReply>) {
-        let key = self
-            .commands
-            .insert(purpose)
-            .unwrap_or_else(|_| panic!("more commands than units and reads need"));
-        out.command(Command { tag: Tag(key.0), ..command });
-    }
-
-    /// The next sector of a stream's unit: unit and sector. `None` while no unit is spare.
-    fn next_sector(&mut self, stream: usize) -> Option<(usize, u32)> {
-        let unit = self.filling[stream].or_else(|| self.spare.pop())?;
-        self.filling[stream] = Some(unit);
-        let sector = u32::try_from(self.units[unit].blocks.len()).expect("a unit has few sectors");
-        (sector < self.unit_sectors).then_some((unit, sector))
-    }
-
-    /// A unit that is full goes to the media.
-    fn close_full(&mut self, stream: usize) {
-        let is_full = |unit: &usize| self.units[*unit].blocks.len() == usize_of(self.unit_sectors);
-        self.ready.extend(self.filling[stream].take_if(|unit| is_full(unit)));
-    }
-
-    /// Fills the rest of a stream's unit.
-    fn pad(&mut self, stream: usize, buffers: &mut Buffers) {
-        while self.filling[stream].is_some()
-            && let Some((unit, sector)) = self.next_sector(stream)
-        {
-            self.put(unit, sector, SectorTag::PAD, buffers);
-            self.units[unit].blocks.push(None);
-            self.written[2] += 1;
-        }
-        self.close_full(stream);
-    }
-
-    /// Puts a tag beside a sector's content; padding has none.
-    fn put(&mut self, unit: usize, sector: u32, tag: SectorTag, buffers: &mut Buffers) {
-        let (content, oob) = buffers.sectors_mut(self.units[unit].buffer, sector, 1);
-        if tag.kind == Kind::Pad {
-            content.fill(0);
-        }
-        let tag = tag.encode(content);
-        oob[..tag.len()].copy_from_slice(&tag);
-    }
-
-    /// Takes the next block of the oldest change into a unit. True if there was one.
-    fn change(&mut self, buffers: &mut Buffers) -> bool {
-        let is_held =
-            self.pool.free() < self.reserve || self.barrier.as_ref().is_some_and(|barrier| !barrier.is_sent);
-        let Some(&(request, done)) = self.changes.front().filter(|_| !is_held) else { return false };
-        let Some((unit, sector)) = self.next_sector(USERS) else { return false };
-        let (block, buffer) = (request.block + u64::from(done), self.units[unit].buffer);
-        match request.op {
-            BlockOp::Write { .. } => {
-                buffers.copy_data(request.buffer.expect("a write has a buffer"), done, buffer, sector, 1)
-            }
-            _ => buffers.data_mut(buffer, sector, 1).fill(0),
-        }
+    fn tag(&mut self, kind: Kind, block: u64) -> SectorTag {
         self.sequence += 1;
-        self.put(
-            unit,
-            sector,
-            SectorTag { kind: Kind::Data, block, sequence: Sequence(self.sequence) },
-            buffers,
-        );
-        self.units[unit].blocks.push(Some(block));
-        self.set(block, self.slot(unit, sector));
-        self.written[0] += 1;
-        self.close_full(USERS);
-        self.changes[0].1 += 1;
-        if done + 1 == request.count {
-            self.changes.pop_front();
-            match request.op {
-                BlockOp::Write { fua: true } => self.flushes.push(request.tag),
-                _ => self.reply(request.tag, Status::SUCCESS),
-            }
-        }
-        true
+        SectorTag { kind, block, sequence: Sequence(self.sequence) }
     }
 
-    /// Reads the next block of the oldest read. True if there was one.
-    fn read(&mut self, out: &mut Out<BlockReply>) -> bool {
-        let Some(&key) = self.to_read.front() else { return false };
-        let &Read { request, issued: index, .. } = self.reads.get(key);
-        let buffer = request.buffer.expect("a read has a buffer");
-        match self.map.get(request.block + u64::from(index)) {
-            Mapped::Nowhere => out.buffers.data_mut(buffer, index, 1).fill(0),
-            Mapped::Buffer(Slot(slot)) => {
-                let unit = &self.units[usize_of(slot / self.unit_sectors)];
-                out.buffers.copy_data(unit.buffer, slot % self.unit_sectors, buffer, index, 1);
-            }
-            Mapped::Media(_) if !out.has_room() || self.commands.is_full() => return false,
-            Mapped::Media(place) => {
-                self.readers[self.shape.chunk_of(place).0.index()] += 1;
-                let command = Command { buffer_first: index, ..run(&self.shape, place, 1, Op::Read, buffer) };
-                self.send(Purpose::Read { request: key, index, place }, command, out);
-                self.reads.get_mut(key).in_flight += 1;
-            }
+    /// Takes the next block of the oldest change into memory. True if there was one, and room.
+    fn change(&mut self, buffers: &mut Buffers) -> bool {
+        let has_room = self.pool.free() >= self.reserve;
+        let next = self.io.next_change().filter(|_| has_room);
+        let Some(Change { block, content }) = next else { return false };
+        let Some(slot) = self.writer.next_slot(USERS) else { return false };
+        match content {
+            Some((buffer, at)) => buffers.copy_data(buffer, at, self.writer.memory(), slot.0, 1),
+            None => buffers.data_mut(self.writer.memory(), slot.0, 1).fill(0),
         }
-        let read = self.reads.get_mut(key);
-        read.issued += 1;
-        if read.issued == request.count {
-            self.to_read.pop_front();
-            self.end_read(key);
-        }
-        true
-    }
-
-    fn end_read(&mut self, key: SlabKey) {
-        let &Read { request, issued, in_flight, status } = self.reads.get(key);
-        if issued == request.count && in_flight == 0 {
-            self.reads.free(key);
-            self.reply(request.tag, status);
-        }
-    }
-
-    /// Programs a unit. True if there was one, and a place for it.
-    fn program(&mut self, out: &mut Out<BlockReply>) -> bool {
-        let Some(&unit) = self.ready.front().filter(|_| out.has_room()) else { return false };
-        let pool = &mut self.pool;
-        let Some(at) = self.append.next(self.unit_sectors, |units| pool.open(units, |_, _| true)) else {
-            return false;
-        };
-        self.ready.pop_front();
-        self.units[unit].place = Some(at);
-        let write = run(
-            &self.shape,
-            self.place_of(at),
-            self.unit_sectors,
-            Op::Write { fua: false },
-            self.units[unit].buffer,
-        );
-        self.send(Purpose::Program { unit }, write, out);
+        let tag = self.tag(Kind::Data, block);
+        self.writer.put(slot, tag, buffers);
+        self.set(block, Mapped::Buffer(slot));
+        self.writer.close_full(USERS);
+        self.io.change_taken(tag.sequence);
         true
     }
 
     fn is_short(&self) -> bool {
-        let barrier = self.barrier.as_ref().map_or(0, |barrier| barrier.to_reset.len());
-        let coming = self.dead.len() + barrier + self.to_reset.len();
-        usize_of(self.pool.free()) + coming < usize_of(self.reserve + 2)
+        usize_of(self.pool.free()) + self.dead.len() + self.io.coming() < usize_of(self.reserve + 2)
     }
 
-    /// Reads the next valid sector of a victim into garbage collection's unit; a chunk without any is dead. True if it could.
-    fn collect(&mut self, out: &mut Out<BlockReply>) -> bool {
-        let is_held = self.barrier.as_ref().is_some_and(|barrier| !barrier.is_sent);
-        if is_held || (self.victim.is_none() && !self.is_short()) {
+    /// Reads the next valid sector of a victim for garbage collection; a chunk without any is dead. True if it could.
+    fn collect(&mut self) -> bool {
+        let is_wanted = self.victim.is_some() || self.is_short();
+        if !is_wanted || self.io.is_closing() || !self.io.has_room() {
             return false;
         }
         let closed = self.pool.iter().filter(|&(_, of)| of == ChunkUse::Closed).map(|(chunk, _)| chunk);
         let choose = || closed.min_by_key(|chunk| (self.valid.count(LineId(chunk.0)), chunk.0));
-        let Some((chunk, from)) =
-            self.victim.or_else(|| choose().map(|chunk| (chunk, self.shape.first_place(chunk))))
-        else {
-            return false;
-        };
+        let begin = || choose().map(|chunk| (chunk, self.shape.first_place(chunk)));
+        let Some((chunk, from)) = self.victim.or_else(begin) else { return false };
         self.victim = Some((chunk, from));
-        let Some(place) = self.valid.next_valid(LineId(chunk.0), from) else {
-            let is_over = self.gc_reads == 0;
-            if is_over {
-                self.victim = None;
-                assert_eq!(self.valid.count(LineId(chunk.0)), 0, "a chunk with valid sectors was given up");
-                self.pool.died(chunk);
-                self.dead.push(chunk);
-            }
-            return is_over;
-        };
-        if !out.has_room() {
+        if let Some(place) = self.valid.next_valid(LineId(chunk.0), from) {
+            let Some(slot) = self.writer.next_slot(GC) else { return false };
+            self.gc_reads += 1;
+            self.victim = Some((chunk, PhysicalAddress(place.0 + 1)));
+            self.io.read_into(slot, place, &self.writer);
+        } else if self.gc_reads > 0 {
             return false;
+        } else {
+            assert_eq!(self.valid.count(LineId(chunk.0)), 0, "a chunk with valid sectors was given up");
+            self.victim = None;
+            self.pool.died(chunk);
+            self.dead.push(chunk);
         }
-        let Some((unit, sector)) = self.next_sector(GC) else { return false };
-        self.units[unit].blocks.push(None);
-        self.gc_reads += 1;
-        self.victim = Some((chunk, PhysicalAddress(place.0 + 1)));
-        let read = run(&self.shape, place, 1, Op::Read, self.units[unit].buffer);
-        self.send(Purpose::GcRead { sector, place }, Command { buffer_first: sector, ..read }, out);
         true
     }
 
-    /// A valid sector was read: the map names the copy from now on, unless a user was faster.
-    fn on_gc_read(
-        &mut self,
-        sector: u32,
-        place: PhysicalAddress,
-        completion: &Completion,
-        buffers: &mut Buffers,
-    ) {
-        let unit = self.filling[GC].expect("garbage collection has a unit");
-        let buffer = self.units[unit].buffer;
-        let tag = SectorTag::decode(buffers.oob(buffer, sector, 1), buffers.data(buffer, sector, 1));
-        assert!(completion.status.has_data() && tag.is_ok(), "{place:?} is lost: this FTL knows no way on");
-        let (block, copy) = (tag.expect("it was just looked at").block, self.slot(unit, sector));
-        if self.map.move_if(block, Mapped::Media(place), copy) {
-            self.valid.clear(place, self.sequence);
-            self.units[unit].blocks[usize_of(sector)] = Some(block);
-            self.written[1] += 1;
-        }
+    /// A sector was read, or lost: the map names the copy, or that it is lost, from now on, unless a user was faster.
+    fn copy(&mut self, slot: Slot, place: PhysicalAddress, tag: Option<SectorTag>, buffers: &mut Buffers) {
         self.gc_reads -= 1;
+        if self.valid.is_valid(place) {
+            let is_at = |tag: &SectorTag| self.map.holds(tag.block, Mapped::Media(place));
+            let lost = || self.map.find(place).expect("a valid place is a block's");
+            let tag = tag.filter(is_at).ok_or_else(lost).unwrap_or_else(|block| self.tag(Kind::Lost, block));
+            self.writer.put(slot, tag, buffers);
+            self.set(tag.block, Mapped::Buffer(slot));
+        } else {
+            self.writer.put(slot, SectorTag::PAD, buffers);
+        }
         if self.gc_reads == 0 {
-            self.close_full(GC);
+            self.writer.close_full(GC);
         }
     }
 
-    /// Begins a barrier if one is needed, and sends its flush once everything before it is on its way. True if it could.
-    fn flush(&mut self, out: &mut Out<BlockReply>) -> bool {
-        let is_needed = !self.flushes.is_empty() || (!self.dead.is_empty() && self.victim.is_none());
-        if self.barrier.is_none() && is_needed {
-            let (waiting, to_reset) = (std::mem::take(&mut self.flushes), std::mem::take(&mut self.dead));
-            self.barrier = Some(Barrier { waiting, to_reset, is_sent: false });
+    /// Begins a barrier if one is wanted, and sends its flush once everything before it is written. True if it could.
+    fn barrier(&mut self, buffers: &mut Buffers) -> bool {
+        if self.io.has_barrier() {
+            return self.io.flush(self.writer.is_written());
         }
-        let is_due = self.barrier.as_ref().is_some_and(|barrier| !barrier.is_sent) && self.gc_reads == 0;
-        if !is_due || !out.has_room() {
+        // Dead chunks wait for more of them, unless users or garbage collection wait for chunks.
+        let is_scarce = self.pool.free() <= self.reserve / 2 || !self.is_short();
+        let lets_go = !self.dead.is_empty() && self.victim.is_none() && is_scarce;
+        if !lets_go && !self.io.wants_barrier() {
             return false;
         }
-        self.pad(USERS, &mut out.buffers);
-        self.pad(GC, &mut out.buffers);
-        if !self.ready.is_empty() || self.append.in_flight() > 0 {
-            return self.program(out);
+        if !self.leaves_unit {
+            self.writer.pad(USERS, buffers);
         }
-        self.barrier.as_mut().expect("it is due").is_sent = true;
-        let flush = Command {
-            addresses: Addresses::None,
-            buffer: None,
-            oob: false,
-            ..run(&self.shape, PhysicalAddress(0), 1, Op::Flush, BufId(0))
-        };
-        self.send(Purpose::Flush, flush, out);
+        if lets_go {
+            self.writer.pad(GC, buffers);
+        }
+        self.io.begin_barrier(if lets_go { std::mem::take(&mut self.dead) } else { Vec::new() });
         true
-    }
-
-    fn on_flushed(&mut self, status: Status) {
-        let Barrier { waiting, to_reset, .. } = self.barrier.take().expect("a flush is a barrier's");
-        waiting.into_iter().for_each(|tag| self.reply(tag, status));
-        if status.is_success() { self.to_reset.extend(to_reset) } else { self.dead.extend(to_reset) }
-    }
-
-    /// Resets a dead chunk that nobody reads. True if there was one.
-    fn reset(&mut self, out: &mut Out<BlockReply>) -> bool {
-        let is_free = |chunk: &&ChunkIndex| self.readers[chunk.index()] == 0;
-        let Some(&chunk) = self.to_reset.front().filter(is_free).filter(|_| out.has_room()) else {
-            return false;
-        };
-        self.to_reset.pop_front();
-        let reset = run(&self.shape, self.shape.first_place(chunk), 1, Op::Reset, BufId(0));
-        self.send(Purpose::Reset { chunk }, Command { buffer: None, oob: false, ..reset }, out);
-        true
-    }
-
-    /// A unit was programmed, or must go elsewhere.
-    fn on_programmed(&mut self, unit: usize, status: Status) {
-        let at = self.units[unit].place.expect("it was programmed somewhere");
-        let outcome = match status {
-            Status::SUCCESS => ProgramOutcome::Written(unit),
-            Status::WRITE_NEXT_UNIT => ProgramOutcome::Lost,
-            _ => ProgramOutcome::Closed,
-        };
-        if !status.is_success() {
-            self.ready.push_front(unit);
-        }
-        let mut events = Vec::new();
-        self.append.programmed(at, outcome, &mut events);
-        for event in events {
-            match event {
-                AppendEvent::Readable(unit) => self.on_readable(unit),
-                AppendEvent::Closed(chunk) => self.pool.close(chunk),
-            }
-        }
-    }
-
-    /// The media answers reads of a unit from now on.
-    fn on_readable(&mut self, unit: usize) {
-        let at = self.units[unit].place.take().expect("it was programmed somewhere");
-        let first = self.place_of(at);
-        for (sector, block) in (0..).zip(std::mem::take(&mut self.units[unit].blocks)) {
-            let place = PhysicalAddress(first.0 + u64::from(sector));
-            if block
-                .is_some_and(|block| self.map.move_if(block, self.slot(unit, sector), Mapped::Media(place)))
-            {
-                self.valid.set(place);
-            }
-        }
-        self.spare.push(unit);
     }
 }
 
@@ -400,106 +148,69 @@ impl Target for OwnFtl {
     type Reply = BlockReply;
 
     fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
-        let BlockRequest { tag, op, block, count, buffer } = *request;
-        let end = block.checked_add(u64::from(count));
-        let moves_data = matches!(op, BlockOp::Read | BlockOp::Write { .. });
-        match op {
-            BlockOp::Flush | BlockOp::Shutdown => self.flushes.push(tag),
-            BlockOp::ResetZone => self.reply(tag, Status::INVALID_OPCODE),
-            _ if count == 0 || (moves_data && buffer.is_none()) => self.reply(tag, Status::INVALID_FIELD),
-            _ if end.is_none_or(|end| end > self.map.sectors()) => self.reply(tag, Status::LBA_OUT_OF_RANGE),
-            BlockOp::Read => {
-                let read = Read { request: *request, issued: 0, in_flight: 0, status: Status::SUCCESS };
-                let Ok(key) = self.reads.insert(read) else { return Admission::Full };
-                self.to_read.push_back(key);
-            }
-            _ if self.changes.len() == usize_of(crate::mount::REQUESTS_MAX) => return Admission::Full,
-            _ => self.changes.push_back((*request, 0)),
-        }
-        Admission::Taken
+        self.io.submit(request, self.map.sectors(), Sequence(self.sequence))
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
-        let status = completion.status;
-        match self.commands.remove(SlabKey(completion.tag.0)) {
-            Purpose::Read { request: key, index, place } => {
-                self.readers[self.shape.chunk_of(place).0.index()] -= 1;
-                let read = self.reads.get_mut(key);
-                read.in_flight -= 1;
-                let buffer = read.request.buffer.expect("a read has a buffer");
-                let tag =
-                    SectorTag::decode(out.buffers.oob(buffer, index, 1), out.buffers.data(buffer, index, 1));
-                let is_it = tag.is_ok_and(|tag| tag.block == read.request.block + u64::from(index));
-                let status = if status.has_data() && !is_it { Status::UNRECOVERED_READ } else { status };
-                if read.status.gives_way_to(status) {
-                    read.status = status;
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+        let Some(ended) = self.io.on_completion(now, completion, &out.buffers) else { return };
+        match ended {
+            Ended::Read(slot, place, tag) => self.copy(slot, place, tag, &mut out.buffers),
+            Ended::Programmed(unit, status) => {
+                let readable = self.writer.on_programmed(unit, status, &mut self.pool);
+                readable.into_iter().for_each(|sector| sector.commit(&mut self.map, &mut self.valid));
+            }
+            Ended::Reset(chunk) => self.pool.freed(chunk),
+            Ended::ResetFailed(chunk) => {
+                self.pool.mark_bad(chunk);
+                if self.pool.good() < self.needed {
+                    self.io.stop(Status::WRITE_TO_READ_ONLY);
                 }
-                self.end_read(key);
             }
-            Purpose::Program { unit } => self.on_programmed(unit, status),
-            Purpose::GcRead { sector, place } => {
-                self.on_gc_read(sector, place, &completion, &mut out.buffers)
-            }
-            Purpose::Flush => self.on_flushed(status),
-            Purpose::Reset { chunk } if status.is_success() => self.pool.freed(chunk),
-            Purpose::Reset { chunk } => self.pool.mark_bad(chunk),
         }
     }
 
     fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
         // Every procedure, until none can go on.
-        while self.read(out)
-            || self.program(out)
-            || self.collect(out)
-            || self.flush(out)
-            || self.reset(out)
-            || self.change(&mut out.buffers)
+        while self.io.read(&mut out.buffers, &self.writer, |block| self.map.get(block))
+            || self.io.stopped().is_none()
+                && (self.io.program(&mut self.writer, &mut self.pool)
+                    || self.collect()
+                    || self.barrier(&mut out.buffers)
+                    || self.io.reset()
+                    || self.change(&mut out.buffers))
         {}
-        self.replies.drain(..).for_each(|reply| out.reply(reply));
+        self.io.give(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn deadline(&self) -> Option<Nanos> {
+        self.io.deadline()
+    }
+
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
+        self.io.on_deadline(now);
     }
 
     fn check(&self) {
-        self.append.check();
+        self.io.check();
+        self.writer.check();
         self.pool.check();
         self.map.check();
-        self.valid.check();
-        let mut mapped = 0;
-        self.map.for_each_media(|block, place| {
-            mapped += 1;
-            assert!(self.valid.is_valid(place), "block {block} is at {place:?}, which is not valid");
-        });
-        assert_eq!(mapped, self.valid.total(), "a place is valid that no block is at");
+        self.valid.check_against(&self.map);
     }
 
     fn summary(&self) -> String {
-        let barrier = self.barrier.as_ref().map(|barrier| (barrier.to_reset.len(), barrier.is_sent));
-        format!(
-            "{} free chunks, {} kept back; {} units spare, {} ready, filling {:?}; victim {:?}, {} dead; barrier {barrier:?}",
-            self.pool.free(),
-            self.reserve,
-            self.spare.len(),
-            self.ready.len(),
-            self.filling,
-            self.victim,
-            self.dead.len(),
-        )
+        let (free, dead, victim) = (self.pool.free(), &self.dead, self.victim);
+        format!("{free} chunks free; victim {victim:?}, dead {dead:?}; {}; {}", self.writer, self.io)
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let names = ["user_written_sectors", "gc_written_sectors", "padded_sectors"];
-        let about = ["Sectors users wrote.", "Sectors garbage collection wrote.", "Sectors of padding."];
-        let all = names.into_iter().zip(about).zip(self.written);
-        all.map(|((name, about), count)| Counter { name, about, value: CounterValue::Count(count) }).collect()
+        self.writer.counters(&["user_written_sectors", "gc_written_sectors"])
     }
 }
 
 impl BlockTarget for OwnFtl {
     fn block_bytes(&self) -> u32 {
-        self.sector_bytes
+        self.io.block_bytes()
     }
 
     fn block_count(&self) -> u64 {

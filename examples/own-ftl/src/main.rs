@@ -1,4 +1,4 @@
-//! `ocssd` with one more kind of target: `own-ftl`. docs/own-ftl.md goes through it.
+//! `ocssd` with two more kinds of target: `own-ftl`, and the same with a mistake. docs/own-ftl.md goes through it.
 
 mod ftl;
 mod mount;
@@ -9,6 +9,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // The mount believes what it can read: a record the media lost takes a newer version with it, and is not missed.
     let limits = Limits { finds_changed_content: false, ..Limits::NONE };
-    let kind = Kind::new("own-ftl", "a page-mapped FTL with garbage collection, for learning", mount::make);
-    ocssd_cli::main_with(vec![kind.with_limits(limits)])
+    let about = "a page-mapped FTL with garbage collection, for learning";
+    let right = Kind::new("own-ftl", about, |device, spec| mount::make(device, spec, false));
+    let about = "own-ftl whose barrier leaves a unit in memory, for the simulator to find";
+    let broken = Kind::new("own-ftl-broken", about, |device, spec| mount::make(device, spec, true));
+    ocssd_cli::main_with(vec![right.with_limits(limits), broken.with_limits(limits)])
 }

@@ -1,178 +1,63 @@
-//! Makes an instance, or finds the one that lies on the units: every sector says in its tag which block it holds, and since
-//! when. The newest wins.
+//! Makes an instance, or finds the one that lies on the units: of each block the newest version wins, as tags of sectors say.
 
-use crate::ftl::{OwnFtl, Unit};
-use ocssd_base::{Slab, usize_of};
-use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, Kind, L2p, Mapped,
-    PhysicalAddress, SectorTag, UnitIndex, ValidMap,
-};
-use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, Op, PlaneMode, Tag,
-};
-use ocssd_targets::registry::{BlocksMade, TargetSpec};
-use std::collections::VecDeque;
+use crate::ftl::OwnFtl;
+use ocssd_ftl::{ChunkPool, InstanceGeometry, L2p, Mapped, ValidMap};
+use ocssd_lightnvm::{BlockingDevice, Status};
+use ocssd_targets::parts::{BlockIo, UnitWriter, append_point, scan};
+use ocssd_targets::registry::{BlocksMade, TargetSpec, no_options};
 
-/// Reads, and changes, at once (chosen).
-pub const REQUESTS_MAX: u32 = 1024;
-/// Commands at once (chosen: those of the requests, and more than units there can be).
-const COMMANDS_MAX: u32 = 16_384;
 /// Percent of the blocks not kept back that users see (chosen; more is more write amplification).
 const USER_PERCENT: u64 = 75;
+/// Power cuts in a row that may use up the chunks that are open, before garbage collection got any further (chosen).
+const CUTS: u32 = 3;
 
-/// Makes the target, or says in a sentence why not.
-pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
-    if let Some((name, _)) = spec.options.first() {
-        return Err(format!("it has no options but block_bytes, and \"{name}\" was given; leave it out"));
-    }
+/// Makes the target, or says in a sentence why not; `leaves_unit` is a mistake to be found.
+pub fn make(
+    device: &mut dyn BlockingDevice,
+    spec: &TargetSpec<'_>,
+    leaves_unit: bool,
+) -> Result<BlocksMade, String> {
+    no_options(spec)?;
     let geometry = device.geometry().clone();
     let shape = InstanceGeometry::new(&geometry, spec.units);
-    let unit = geometry.ws_opt;
-    let buffer = device.buffers().take(unit);
-    (0..unit).for_each(|sector| pad(device, buffer, sector));
-    let chunks = || (0..shape.chunks()).map(ChunkIndex);
-    let mut append = append_point(&geometry, &shape);
-    for chunk in chunks() {
-        go_on(device, &shape, chunk, buffer, &mut append)?;
-    }
-    let pool = ChunkPool::new(&shape, &vec![0; spec.units.len()], |chunk| {
-        match device.chunk(shape.chunk_id(chunk)).state {
-            ChunkState::Free => ChunkUse::Free,
-            ChunkState::Offline => ChunkUse::Bad,
-            ChunkState::Open => ChunkUse::Open,
-            ChunkState::Closed => ChunkUse::Closed,
-        }
-    });
-    let mut found: Vec<(SectorTag, PhysicalAddress)> = Vec::new();
-    for chunk in chunks().filter(|&chunk| matches!(pool.get(chunk), ChunkUse::Open | ChunkUse::Closed)) {
-        let written = device.chunk(shape.chunk_id(chunk)).write_pointer.unwrap_or(geometry.sectors_per_chunk);
-        for sector in 0..written {
-            let place = PhysicalAddress(shape.first_place(chunk).0 + u64::from(sector));
-            let read = run(&shape, place, 1, Op::Read, buffer);
-            if device.call(&[read]).map_err(|cut| cut.to_string())?[0].status.has_data() {
-                let buffers = device.buffers();
-                let tag = SectorTag::decode(buffers.oob(buffer, 0, 1), buffers.data(buffer, 0, 1));
-                found.extend(tag.ok().filter(|tag| tag.kind == Kind::Data).map(|tag| (tag, place)));
-            }
-        }
-    }
-    device.buffers().give_back(buffer);
-    let mut target = empty(&geometry, shape, pool, append, device.buffers())?;
-    found.sort_by_key(|&(tag, place)| (tag.sequence, place));
-    found.retain(|(tag, _)| tag.block < target.map.sectors());
-    for (tag, place) in found {
-        target.sequence = tag.sequence.0;
-        target.set(tag.block, Mapped::Media(place));
-    }
-    let (blocks, places) = (target.map.sectors(), target.shape.places());
-    let note = format!(
-        "own-ftl: {blocks} of {places} blocks for users, {} of them written",
-        target.map.count_mapped()
-    );
-    Ok(BlocksMade { target: Box::new(target), notes: vec![note] })
-}
-
-/// The one stream, over all units.
-fn append_point(geometry: &Geometry, shape: &InstanceGeometry) -> AppendPoint<usize> {
-    let Geometry { sectors_per_chunk: chunk_sectors, mw_cunits, .. } = *geometry;
     let width = shape.units().min(shape.chunks() / 16).max(1);
-    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
-    AppendPoint::new(AppendConfig { chunk_sectors, mw_cunits, width, depth: 2 }, &all)
-}
-
-/// An instance without any block.
-fn empty(
-    geometry: &Geometry,
-    shape: InstanceGeometry,
-    pool: ChunkPool,
-    append: AppendPoint<usize>,
-    buffers: &mut Buffers,
-) -> Result<OwnFtl, String> {
-    let (unit_sectors, chunk_sectors, chunks) = (geometry.ws_opt, geometry.sectors_per_chunk, shape.chunks());
-    let width = append.width();
-    let units = width * (geometry.mw_cunits.div_ceil(unit_sectors) + 2) + 4;
-    // The chunks that are open, what all units fill, and one for garbage collection to go on with.
-    let reserve = width + (units * unit_sectors).div_ceil(chunk_sectors) + 2;
-    let (needed, good) = (reserve + 5, pool.good());
-    if good < needed || good < chunks - chunks / 8 {
-        return Err(format!(
-            "own-ftl needs {needed} chunks, and 7 of 8 good, but {good} of {chunks} are; give it more units"
-        ));
+    // The chunks that are open, also after cuts, what memory fills, and one for garbage collection to go on with.
+    let memory = UnitWriter::units(&geometry, width, 2) * geometry.ws_opt;
+    let reserve = width * CUTS + memory.div_ceil(geometry.sectors_per_chunk) + 2;
+    let (kept, chunks) = (reserve + 5, shape.chunks());
+    let shown = u64::from(chunks.saturating_sub(kept)) * u64::from(geometry.sectors_per_chunk);
+    let blocks = shown * USER_PERCENT / 100;
+    if blocks == 0 {
+        return Err(format!("it needs more than {kept} chunks, but there are {chunks}; give it more units"));
     }
-    let blocks = u64::from(chunks - needed) * u64::from(chunk_sectors) * USER_PERCENT / 100;
-    let unit_of = |buffer| Unit { buffer, blocks: Vec::new(), place: None };
-    Ok(OwnFtl {
-        map: L2p::new(blocks, shape.places(), units * unit_sectors),
+    let mut append = append_point(&geometry, &shape, width);
+    let found = scan(device, &shape, &mut append)?;
+    let pool = ChunkPool::new(&shape, &vec![0; spec.units.len()], |chunk| found.uses[chunk.index()]);
+    let writer = UnitWriter::new(&geometry, &shape, append, 2, device.buffers());
+    let mut target = OwnFtl {
+        io: BlockIo::new(&geometry, &shape),
+        map: L2p::new(blocks, shape.places(), writer.slots()),
         valid: ValidMap::by_chunks(&shape),
-        append,
-        units: (0..units).map(|_| unit_of(buffers.take(unit_sectors))).collect(),
-        spare: (0..usize_of(units)).rev().collect(),
-        readers: vec![0; usize_of(chunks)],
-        commands: Slab::new(COMMANDS_MAX),
-        reads: Slab::new(REQUESTS_MAX),
-        sector_bytes: geometry.sector_bytes,
-        unit_sectors,
-        reserve,
-        pool,
-        shape,
-        ready: VecDeque::new(),
-        filling: [None; 2],
-        to_read: VecDeque::new(),
-        changes: VecDeque::new(),
         victim: None,
         gc_reads: 0,
         dead: Vec::new(),
-        to_reset: VecDeque::new(),
-        flushes: Vec::new(),
-        barrier: None,
-        replies: Vec::new(),
         sequence: 0,
-        written: [0; 3],
-    })
-}
-
-/// A sector of nothing.
-fn pad(device: &mut dyn BlockingDevice, buffer: BufId, sector: u32) {
-    let (content, oob) = device.buffers().sectors_mut(buffer, sector, 1);
-    content.fill(0);
-    let tag = SectorTag::PAD.encode(content);
-    oob[..tag.len()].copy_from_slice(&tag);
-}
-
-/// Goes on with an open chunk behind as much padding as the media want before they answer reads of all of it (MW_CUNITS). One
-/// that the stream has no position for is written to its end.
-fn go_on(
-    device: &mut dyn BlockingDevice,
-    shape: &InstanceGeometry,
-    chunk: ChunkIndex,
-    buffer: BufId,
-    append: &mut AppendPoint<usize>,
-) -> Result<(), String> {
-    let Geometry { ws_min, ws_opt, mw_cunits, sectors_per_chunk, .. } = *device.geometry();
-    let mut end = None;
-    loop {
-        let found = device.chunk(shape.chunk_id(chunk));
-        let (ChunkState::Open, Some(pointer)) = (found.state, found.write_pointer) else { return Ok(()) };
-        let readable = *end.get_or_insert((pointer + mw_cunits).next_multiple_of(ws_opt));
-        if pointer >= readable
-            && pointer.is_multiple_of(ws_opt)
-            && append.adopt(chunk, shape.split_chunk(chunk).1, pointer)
-        {
-            return Ok(());
-        }
-        assert!(pointer < sectors_per_chunk, "an open chunk is full");
-        let place = PhysicalAddress(shape.first_place(chunk).0 + u64::from(pointer));
-        let write = run(shape, place, ws_min, Op::Write { fua: false }, buffer);
-        device.call(&[write]).map_err(|cut| cut.to_string())?;
-        if device.chunk(shape.chunk_id(chunk)) == found {
-            return Err("the drive takes no writes; see what it says of its state (ocssd inspect)".to_owned());
-        }
+        reserve,
+        // As many may be bad as leave what users see an eighth of garbage.
+        needed: kept + (chunks - kept) * 7 / 8,
+        leaves_unit,
+        shape,
+        writer,
+        pool,
+    };
+    for (tag, place) in found.blocks.into_iter().filter(|(tag, _)| tag.block < blocks) {
+        target.sequence = tag.sequence.0;
+        target.set(tag.block, Mapped::Media(place));
     }
-}
-
-/// A command on consecutive sectors.
-pub fn run(shape: &InstanceGeometry, first: PhysicalAddress, count: u32, op: Op, buffer: BufId) -> Command {
-    let addresses = Addresses::Run { first: shape.ppa(first), count };
-    let plane_mode = PlaneMode::Single;
-    Command { tag: Tag(0), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: true, plane_mode }
+    if target.pool.good() < target.needed {
+        target.io.stop(Status::WRITE_TO_READ_ONLY);
+    }
+    let written = target.map.count_mapped();
+    let note = format!("{blocks} of {} blocks for users, {written} written", target.shape.places());
+    Ok(BlocksMade { target: Box::new(target), notes: vec![note] })
 }

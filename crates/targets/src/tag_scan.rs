@@ -1,0 +1,112 @@
+//! A mount without records of its own: what lies on the units, as reports and tags of sectors say.
+//!
+//! Reports are doubted first (`chunk_reports`). Open chunks are gone on with, behind as much padding as the media want before they
+//! answer reads of all that was written (MW_CUNITS); those the stream has no place for are padded to their end. Then every tag is
+//! read: simple, and slow on large drives. Deliberately not here: which version of a block counts, and what to do about sectors
+//! that the media lost, of which nothing says whose they were.
+
+use crate::mount_error::MountError;
+use crate::recovery::media::{Media, Padding};
+use ocssd_ftl::{AppendPoint, ChunkIndex, ChunkUse, InstanceGeometry, Kind, PhysicalAddress, SectorTag};
+use ocssd_lightnvm::{BlockingDevice, ChunkState, Geometry, Ppa};
+
+/// What lies on the units.
+#[derive(Debug)]
+pub struct Scanned {
+    /// What each chunk is used for: those that the stream goes on with are open.
+    pub uses: Vec<ChunkUse>,
+    /// Sectors of blocks, and of blocks whose content the media lost: those written first in front, copies of one write by place.
+    pub blocks: Vec<(SectorTag, PhysicalAddress)>,
+}
+
+/// Looks what lies on the units of `shape`; `append` goes on with open chunks.
+///
+/// # Errors
+/// A sentence, if the drive fails what is asked, or what it reports of a chunk cannot be true.
+pub fn scan<T: Copy>(
+    device: &mut dyn BlockingDevice,
+    shape: &InstanceGeometry,
+    append: &mut AppendPoint<T>,
+) -> Result<Scanned, String> {
+    let mut media = Media::new(device);
+    let found = look(&mut media, shape, append);
+    media.end();
+    found.map_err(|error| error.to_string())
+}
+
+fn look<T: Copy>(
+    media: &mut Media<'_>,
+    shape: &InstanceGeometry,
+    append: &mut AppendPoint<T>,
+) -> Result<Scanned, MountError> {
+    media.settle_reports(shape)?;
+    go_on(media, shape, append)?;
+    let mut blocks = Vec::new();
+    for line in 0..shape.lines() {
+        // A line at a time: all sectors of a drive would be a long list.
+        let mut places = Vec::new();
+        for chunk in (line * shape.units()..).take_while(|&chunk| chunk < (line + 1) * shape.units()) {
+            let chunk = ChunkIndex(chunk);
+            let written = media.device.chunk(shape.chunk_id(chunk)).write_pointer.unwrap_or(0);
+            places.extend(
+                (shape.first_place(chunk).0..).take(ocssd_base::usize_of(written)).map(PhysicalAddress),
+            );
+        }
+        let ppas: Vec<Ppa> = places.iter().map(|&place| shape.ppa(place)).collect();
+        let tags = media.read_tags(&ppas)?;
+        assert_eq!(tags.len(), places.len(), "every sector of line {line} was asked for");
+        let of_blocks = |tag: &SectorTag| matches!(tag.kind, Kind::Data | Kind::Lost);
+        blocks.extend(
+            tags.into_iter().zip(places).filter_map(|(tag, place)| Some((tag.filter(of_blocks)?, place))),
+        );
+    }
+    blocks.sort_by_key(|&(tag, place)| (tag.sequence, place));
+    let uses = (0..shape.chunks()).map(|chunk| usage(media, shape, append, ChunkIndex(chunk))).collect();
+    Ok(Scanned { uses, blocks })
+}
+
+fn usage<T: Copy>(
+    media: &Media<'_>,
+    shape: &InstanceGeometry,
+    append: &AppendPoint<T>,
+    chunk: ChunkIndex,
+) -> ChunkUse {
+    match media.device.chunk(shape.chunk_id(chunk)).state {
+        ChunkState::Free => ChunkUse::Free,
+        ChunkState::Offline => ChunkUse::Bad,
+        ChunkState::Open if append.has(chunk) => ChunkUse::Open,
+        // One that takes no writes is as good as closed, for a reset brings it back.
+        ChunkState::Open | ChunkState::Closed => ChunkUse::Closed,
+    }
+}
+
+/// Goes on with the chunks that are open.
+fn go_on<T: Copy>(
+    media: &mut Media<'_>,
+    shape: &InstanceGeometry,
+    append: &mut AppendPoint<T>,
+) -> Result<(), MountError> {
+    let Geometry { ws_opt, mw_cunits, sectors_per_chunk: all, .. } = *media.device.geometry();
+    let pointer = |media: &Media<'_>, chunk: ChunkIndex| {
+        let report = media.device.chunk(shape.chunk_id(chunk));
+        report.write_pointer.filter(|_| report.state == ChunkState::Open)
+    };
+    let readable = |from: u32| (from + mw_cunits).next_multiple_of(ws_opt).min(all);
+    let mut open = Vec::new();
+    for chunk in (0..shape.chunks()).map(ChunkIndex) {
+        if let Some(from) = pointer(media, chunk) {
+            open.push((chunk, Padding { chunk: shape.chunk_id(chunk), from, to: readable(from) }));
+        }
+    }
+    let paddings: Vec<Padding> = open.iter().map(|&(_, padding)| padding).collect();
+    media.pad(&paddings, ws_opt)?;
+    let mut rest = Vec::new();
+    for (chunk, padding) in open {
+        let Some(from) = pointer(media, chunk) else { continue };
+        assert!(from < all, "chunk {} is open and full", chunk.0);
+        if from != padding.to || !append.adopt(chunk, shape.split_chunk(chunk).1, from) {
+            rest.push(Padding { from, to: all, ..padding });
+        }
+    }
+    media.pad(&rest, ws_opt).map(drop)
+}
