@@ -200,6 +200,7 @@ impl BlockIo {
         let pending = self.requests.get_mut(key);
         pending.done += 1;
         let Pending { request, done, .. } = *pending;
+        assert!(done <= request.count, "more was taken of a change than it has");
         if done == request.count {
             self.requests.admitted(key);
             match request.op {
@@ -249,6 +250,7 @@ impl BlockIo {
     /// If one is on its way.
     pub fn begin_barrier(&mut self, dead: impl IntoIterator<Item = ChunkIndex>) {
         assert_eq!(self.barrier, Barrier::No, "a barrier begins behind another");
+        assert!(self.stopped.is_none(), "a barrier begins on a drive that failed");
         self.barrier = Barrier::Closing;
         self.barriers.free(dead);
     }
@@ -270,6 +272,7 @@ impl BlockIo {
         let may_go = |chunk: &&ChunkIndex| self.readers[chunk.index()] == 0 && self.has_room();
         let Some(&chunk) = self.to_reset.front().filter(may_go) else { return false };
         self.to_reset.pop_front();
+        assert!(self.stopped.is_none(), "chunk {} is reset on a drive that failed", chunk.0);
         let addresses = self.run(self.shape.first_place(chunk), 1);
         self.flight.send(Purpose::Reset(chunk), Op::Reset, addresses, None, 0);
         true

@@ -453,10 +453,7 @@ pub fn check_options(name: &str, asked: &[(String, String)]) -> Result<(), Strin
     }
 }
 
-/// That a kind without options was given none.
-///
-/// # Errors
-/// A sentence that names the first.
+/// Errors: a kind without options was given one.
 pub fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
     match spec.options.first() {
         None => Ok(()),

@@ -60,6 +60,7 @@ fn look<T: Copy>(
             tags.into_iter().zip(places).filter_map(|(tag, place)| Some((tag.filter(of_blocks)?, place))),
         );
     }
+    assert!(u64::try_from(blocks.len()).is_ok_and(|found| found <= shape.places()), "more tags than sectors");
     blocks.sort_by_key(|&(tag, place)| (tag.sequence, place));
     let uses = (0..shape.chunks()).map(|chunk| usage(media, shape, append, ChunkIndex(chunk))).collect();
     Ok(Scanned { uses, blocks })

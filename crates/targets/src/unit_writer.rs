@@ -144,6 +144,7 @@ impl UnitWriter {
 
     /// A slot holds this, whose content is in memory; where the tag is of none, it is zeroed.
     pub fn put(&mut self, slot: Slot, tag: SectorTag, buffers: &mut Buffers) {
+        assert!(slot.0 < self.slots(), "slot {} is beyond the units of memory", slot.0);
         self.buffer.entry_mut(slot).tag = tag;
         let (content, oob) = buffers.sectors_mut(self.memory, slot.0, 1);
         if tag.kind != Kind::Data {
@@ -234,6 +235,7 @@ impl UnitWriter {
                         place: at(slot),
                     }));
                     self.buffer.readable(unit);
+                    assert!(readable.len() <= usize_of(self.slots()), "more can be read than was written");
                 }
                 AppendEvent::Closed(chunk) => pool.close(chunk),
             }
