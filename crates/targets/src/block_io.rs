@@ -7,7 +7,7 @@
 
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::plane_reads::{PlaneReads, PlaneRule};
-use crate::read_again::{TRIES, as_loss, may_differ};
+use crate::read_again::{ReadTries, as_loss};
 use crate::refusal::{Takes, refusal};
 use crate::request_table::{Pending, PlainBlocks, RequestKind, RequestTable};
 use crate::unit_writer::{UnitProgram, UnitWriter};
@@ -38,7 +38,7 @@ struct Read {
     place: PhysicalAddress,
     buffer: BufId,
     at: u32,
-    tries: u32,
+    tries: ReadTries,
 }
 
 /// What a command in flight is for.
@@ -156,7 +156,13 @@ impl BlockIo {
             Mapped::Buffer(slot) => buffers.copy_data(writer.memory(), slot.0, buffer, at, 1),
             Mapped::Media(place) => {
                 self.requests.begin_parts(key, 1);
-                self.send_read(Read { reader: Reader::User(key), place, buffer, at, tries: 1 });
+                self.send_read(Read {
+                    reader: Reader::User(key),
+                    place,
+                    buffer,
+                    at,
+                    tries: ReadTries::FIRST,
+                });
             }
         }
         self.requests.get_mut(key).done += 1;
@@ -169,7 +175,7 @@ impl BlockIo {
     /// Reads a sector into a slot, for which there must be [room](Self::has_room).
     pub fn read_into(&mut self, slot: Slot, place: PhysicalAddress, writer: &UnitWriter) {
         let (buffer, at) = (writer.memory(), slot.0);
-        self.send_read(Read { reader: Reader::Ftl(slot), place, buffer, at, tries: 1 });
+        self.send_read(Read { reader: Reader::Ftl(slot), place, buffer, at, tries: ReadTries::FIRST });
     }
 
     fn send_read(&mut self, read: Read) {
@@ -289,7 +295,7 @@ impl BlockIo {
         let purpose = self.flight.end(now, &mut end, buffers)?;
         let status = end.status;
         if let Purpose::Read(read) = purpose {
-            return self.on_read(read, status, buffers);
+            return self.on_read(read, &end, buffers);
         }
         if status.is_drive_failure() {
             self.stop(status);
@@ -316,15 +322,15 @@ impl BlockIo {
         }
     }
 
-    fn on_read(&mut self, read: Read, status: Status, buffers: &Buffers) -> Option<Ended> {
-        let Read { reader, place, buffer, at, tries } = read;
+    fn on_read(&mut self, read: Read, end: &Completion, buffers: &Buffers) -> Option<Ended> {
+        let Read { reader, place, buffer, at, mut tries } = read;
         let chunk = self.shape.chunk_of(place).0.index();
         assert!(self.readers[chunk] > 0, "a read of {place:?} ended twice");
         self.readers[chunk] -= 1;
-        if may_differ(status) && tries < TRIES {
-            self.send_read(Read { tries: tries + 1, ..read });
+        let Some(status) = tries.on_end(end, 1) else {
+            self.send_read(Read { tries, ..read });
             return None;
-        }
+        };
         let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
         let tag = tag.ok().filter(|_| status.has_data());
         let key = match reader {

@@ -1,8 +1,9 @@
 //! Sectors that could not be read are asked for again, one by one: the media, or something before them, may fail once.
 //!
 //! A sector is given up when it failed in every try. Of one that was never written, or is not there any more (287h), no other
-//! answer is to be had. All targets that keep data have this in common. Deliberately not here: sending commands while a target
-//! works, and what becomes of a sector that was given up.
+//! answer is to be had. Tries in which nobody could ask the media are counted apart from those in which they did not have the
+//! sector: else one of the former, if it came last, would be told of a sector that is lost. All targets that keep data have this
+//! in common. Deliberately not here: sending commands while a target works, and what becomes of a sector that was given up.
 
 use ocssd_base::usize_of;
 use ocssd_lightnvm::{
@@ -16,6 +17,32 @@ pub const TRIES: u32 = 3;
 #[must_use]
 pub fn may_differ(status: Status) -> bool {
     !status.has_data() && status != Status::UNWRITTEN
+}
+
+/// Failures so far: of the media, and before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Failures {
+    of_media: u32,
+    before_them: u32,
+}
+
+impl Failures {
+    const NONE: Self = Self { of_media: 0, before_them: 0 };
+
+    /// The first failure, with this status.
+    fn first(status: Status) -> Self {
+        let mut first = Self::NONE;
+        first.has_more(status);
+        first
+    }
+
+    /// Another failure, with this status. False if there were as many of its kind as tries are made.
+    fn has_more(&mut self, status: Status) -> bool {
+        let kind = if is_of_media(status) { &mut self.of_media } else { &mut self.before_them };
+        assert!(*kind < TRIES, "a read was tried too often");
+        *kind += 1;
+        *kind < TRIES
+    }
 }
 
 /// True if a status of a read says that the media do not have the sector; others say that nobody could ask them.
@@ -41,8 +68,10 @@ pub struct Failed {
     given_up: u64,
     /// How the last one failed.
     status: Status,
-    /// Times the sector at hand was read.
-    tries: u32,
+    /// How each failed in the first try.
+    first: Failures,
+    /// How the sector at hand failed so far.
+    failures: Failures,
 }
 
 impl Failed {
@@ -51,9 +80,10 @@ impl Failed {
     /// # Panics
     /// If there are none.
     #[must_use]
-    pub const fn new(all: u64, status: Status) -> Self {
+    pub fn new(all: u64, status: Status) -> Self {
         assert!(all != 0, "nothing failed, and all of it is read again");
-        Self { all, left: all, given_up: 0, status, tries: 1 }
+        let first = Failures::first(status);
+        Self { all, left: all, given_up: 0, status, first, failures: first }
     }
 
     /// The sector to ask for now; `None` if all are over.
@@ -68,16 +98,15 @@ impl Failed {
     /// If there is none.
     pub fn on_try(&mut self, read: Result<(), Status>) {
         let bit = 1 << self.next().expect("a sector was asked for");
-        self.tries += 1;
         if let Err(status) = read {
             self.status = status;
-            if self.tries < TRIES && may_differ(status) {
+            if self.failures.has_more(status) && may_differ(status) {
                 return;
             }
             self.given_up |= bit;
         }
         self.left &= !bit;
-        self.tries = 1;
+        self.failures = self.first;
         assert!(self.left & !self.all == 0, "a sector is left that never failed");
         assert!(self.given_up & !self.all == 0, "a sector was given up that never failed");
     }
@@ -99,14 +128,14 @@ impl Failed {
 /// read stays: were all asked for each time, of many sectors that fail now and then some would in every try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTries {
-    /// Times all were asked for.
-    whole: u32,
+    /// How often all failed that were asked for.
+    whole: Failures,
     failed: Option<Failed>,
 }
 
 impl ReadTries {
     /// All sectors are asked for, for the first time.
-    pub const FIRST: Self = Self { whole: 1, failed: None };
+    pub const FIRST: Self = Self { whole: Failures::NONE, failed: None };
 
     /// The sector to ask for; `None`: all.
     #[must_use]
@@ -137,16 +166,13 @@ impl ReadTries {
             return None;
         }
         // The drive did not carry it out, or nothing was read that could stay.
-        if self.again() { None } else { Some(status) }
+        if self.whole.has_more(status) { None } else { Some(status) }
     }
 
     /// What was read is not what it must be: all of it is asked for again. False if that was done often enough.
     pub fn again(&mut self) -> bool {
-        assert!(self.whole <= TRIES, "a read was tried {} times", self.whole);
         assert!(self.failed.is_none(), "some sectors of what is asked for again are being read");
-        let may = self.whole < TRIES;
-        self.whole += u32::from(may);
-        may
+        self.whole.has_more(Status::UNRECOVERED_READ)
     }
 }
 
@@ -267,6 +293,22 @@ mod tests {
         let mut tries = ReadTries::FIRST;
         (1..TRIES).for_each(|_| assert!(tries.again()));
         assert!(!tries.again(), "it was asked for often enough");
+    }
+
+    #[test]
+    fn a_try_that_did_not_reach_the_media_is_not_told_of_what_they_lost() {
+        let missed = Err(Status::ABORT_REQUESTED);
+        let mut failed = Failed::new(0b1, Status::UNRECOVERED_READ);
+        [missed, LOST, missed].into_iter().for_each(|read| failed.on_try(read));
+        assert_eq!(failed.next(), Some(0), "two of each kind are no three");
+        failed.on_try(LOST);
+        assert_eq!((failed.next(), failed.given_up()), (None, (1, Status::UNRECOVERED_READ)));
+        let mut tries = ReadTries::FIRST;
+        for status in [Status::UNRECOVERED_READ, Status::UNRECOVERED_READ, Status::ABORT_REQUESTED] {
+            assert_eq!(tries.on_end(&ended(status, 1), 1), None, "{status}");
+        }
+        let last = tries.on_end(&ended(Status::UNRECOVERED_READ, 1), 1);
+        assert_eq!(last, Some(Status::UNRECOVERED_READ));
     }
 
     #[test]
