@@ -60,7 +60,7 @@ impl Kv {
         if !self.buffer_units.has_free(stream) || self.refuses_changes().is_some() {
             return false;
         }
-        let stays = stream == Stream::Cold && self.collector.is_levelling();
+        let stays = stream == Stream::Cold && self.gc.is_levelling();
         let Self { points, space, sizes, buffer_units, wear, .. } = self;
         let at = points.streams[stream.index()].next(sizes.unit, |units| {
             if stays {

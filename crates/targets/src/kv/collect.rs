@@ -44,7 +44,7 @@ struct VictimUnit {
 
 /// What garbage collection is doing.
 #[derive(Clone, Debug)]
-pub(super) struct Collector {
+pub(super) struct GarbageCollection {
     /// Chunks that are being emptied, each read to a sector.
     relocator: Relocator<VictimUnit, ChunkIndex, u32>,
     /// The one of them that lags in wear (`level`); the others give space.
@@ -55,7 +55,7 @@ pub(super) struct Collector {
     prng: Prng,
 }
 
-impl Collector {
+impl GarbageCollection {
     /// Nothing to do; buffers are taken now.
     pub fn new(sizes: &Sizes, seed: u64, buffers: &mut Buffers) -> Self {
         let spare = (0..READS_MAX).map(|_| buffers.take_whole(sizes.unit)).collect();
@@ -114,13 +114,13 @@ impl Kv {
     /// True if as many chunks are dead or being emptied as garbage collection brings: what is dead will be free, and more at a time
     /// would keep for itself what users wait for.
     pub(super) fn brings_enough(&self) -> bool {
-        self.collector.victims() + self.space.dead_count() >= usize_of(self.sizes.gc_start)
+        self.gc.victims() + self.space.dead_count() >= usize_of(self.sizes.gc_start)
     }
 
     fn choose_victims(&mut self) -> bool {
         let mut any = false;
         loop {
-            let reading = self.collector.victims();
+            let reading = self.gc.victims();
             if self.brings_enough() || reading >= VICTIMS_READ_MAX || !self.choose_victim() {
                 return any;
             }
@@ -131,7 +131,7 @@ impl Kv {
     /// Chooses a chunk to be emptied.
     pub(super) fn choose_victim(&mut self) -> bool {
         let bytes = self.sizes.chunk_room();
-        let (space, collector, pages) = (&self.space, &self.collector, &self.pages);
+        let (space, gc, pages) = (&self.space, &self.gc, &self.pages);
         let may = |chunk: ChunkIndex| {
             // One that is as full as chunks are, however records come, would be moved for nothing.
             let dying = pages.dying_in(chunk);
@@ -139,7 +139,7 @@ impl Kv {
                 // One in which nothing else lives dies with the next checkpoint.
                 && (dying == 0 || dying < space.live(chunk))
                 && space.role(chunk) == Role::Records
-                && !collector.is_emptying(chunk)
+                && !gc.is_emptying(chunk)
         };
         let closed = space.pool.iter().filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk));
         let candidates: Vec<Candidate> = closed
@@ -150,24 +150,24 @@ impl Kv {
                 age: self.sequence.saturating_sub(space.changed(chunk)),
             })
             .collect();
-        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
+        let Some(line) = self.options.victim.pick(&mut self.gc.prng, &candidates) else {
             return false;
         };
         let chunk = ChunkIndex(line.0);
         let live = self.space.live(chunk) - self.pages.dying_in(chunk);
         assert!(live < bytes, "chunk {} gives nothing: {live} bytes of {bytes} live", chunk.0);
-        self.collector.credit += bytes - live;
-        self.collector.relocator.begin(chunk, live);
+        self.gc.credit += bytes - live;
+        self.gc.relocator.begin(chunk, live);
         self.stats.victims += 1;
         true
     }
 
     /// Begins to empty a chunk that lags in wear, if one is due.
     fn choose_for_wear(&mut self) -> bool {
-        if self.collector.is_levelling() {
+        if self.gc.is_levelling() {
             return false;
         }
-        if self.collector.victims() >= VICTIMS_READ_MAX {
+        if self.gc.victims() >= VICTIMS_READ_MAX {
             // Both are emptied for space.
             if self.wear.is_due() {
                 self.wear.put_off();
@@ -176,15 +176,15 @@ impl Kv {
         }
         let Some(chunk) = self.lagging() else { return false };
         self.levels(chunk);
-        self.collector.relocator.begin(chunk, self.space.live(chunk));
-        self.collector.levelling = Some(chunk);
-        assert!(self.collector.victims() <= VICTIMS_READ_MAX, "chunk {} is one too many", chunk.0);
+        self.gc.relocator.begin(chunk, self.space.live(chunk));
+        self.gc.levelling = Some(chunk);
+        assert!(self.gc.victims() <= VICTIMS_READ_MAX, "chunk {} is one too many", chunk.0);
         true
     }
 
     fn read_victims(&mut self) -> bool {
         let mut any = false;
-        for index in 0..self.collector.victims() {
+        for index in 0..self.gc.victims() {
             while self.flight.has_room(1) && self.read_victim(index) {
                 any = true;
             }
@@ -193,12 +193,12 @@ impl Kv {
     }
 
     fn read_victim(&mut self, index: usize) -> bool {
-        let Victim { line: chunk, next, .. } = self.collector.relocator.victims()[index];
+        let Victim { line: chunk, next, .. } = self.gc.relocator.victims()[index];
         if self.is_victim_read(index) || self.refuses_changes().is_some() {
             return false;
         }
-        let Some(buffer) = self.collector.relocator.take_buffer() else { return false };
-        let is_levelled = self.collector.levelling == Some(chunk) && next == 0;
+        let Some(buffer) = self.gc.relocator.take_buffer() else { return false };
+        let is_levelled = self.gc.levelling == Some(chunk) && next == 0;
         let skips = is_levelled
             && self.has_canary(Canary::LevelsFromSecondUnit)
             && self.sizes.unit < self.sizes.chunk;
@@ -208,9 +208,9 @@ impl Kv {
             VictimUnit { sector: next, tries: ReadTries::FIRST, at: UNIT_HEADER_BYTES, is_asked: false };
         let (line, count) = (Some(chunk), self.sizes.unit);
         let read = VictimRead { buffer, line, count, next: 0, failed: 0, with: unit };
-        let read = self.collector.reads.insert(read);
+        let read = self.gc.reads.insert(read);
         let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
-        self.collector.relocator.read_sent(chunk, next + self.sizes.unit);
+        self.gc.relocator.read_sent(chunk, next + self.sizes.unit);
         self.space.hold(chunk);
         self.send_collect(read);
         true
@@ -218,17 +218,17 @@ impl Kv {
 
     /// True if all of a victim was read, or nothing lives in it.
     fn is_victim_read(&mut self, index: usize) -> bool {
-        let victim = self.collector.relocator.victims()[index];
+        let victim = self.gc.relocator.victims()[index];
         let is_read = victim.next == self.sizes.chunk || self.space.live(victim.line) == 0;
         assert!(is_read || !victim.is_read(), "chunk {} holds more than it did", victim.line.0);
         if is_read {
-            self.collector.relocator.all_sent(victim.line);
+            self.gc.relocator.all_sent(victim.line);
         }
         is_read
     }
 
     fn send_collect(&mut self, read: SlabKey) {
-        let VictimRead { buffer, line, with, .. } = *self.collector.reads.get(read);
+        let VictimRead { buffer, line, with, .. } = *self.gc.reads.get(read);
         let chunk = line.expect("units are read of victims");
         // A part of it that failed, or all.
         let (first, count) = with.tries.sector().map_or((0, self.sizes.unit), |sector| (sector, 1));
@@ -239,30 +239,30 @@ impl Kv {
 
     /// A unit of a victim was read, or could not be.
     pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion) {
-        let tries = &mut self.collector.reads.get_mut(read).with.tries;
+        let tries = &mut self.gc.reads.get_mut(read).with.tries;
         let Some(status) = tries.on_end(completion, self.sizes.unit) else {
             self.stats.read_again += 1;
             return self.send_collect(read);
         };
-        let read = self.collector.reads.remove(read);
+        let read = self.gc.reads.remove(read);
         // What could be read of it is there, if anything: records say themselves whether they are sound.
         if status.is_drive_failure() {
             self.stop(status);
         }
-        self.collector.relocator.read_done(read);
+        self.gc.relocator.read_done(read);
     }
 
     /// Moves live records of units that were read, as far as there are buffer units. True if any unit is done.
     fn copy(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(mut read) = self.collector.relocator.next_read() {
+        while let Some(mut read) = self.gc.relocator.next_read() {
             if self.refuses_changes().is_none() && !self.copy_unit(&mut read, buffers) {
-                self.collector.relocator.put_back(read);
+                self.gc.relocator.put_back(read);
                 return any;
             }
             read.next = read.count;
             self.index.needs_no_more(Need::Copy);
-            self.collector.relocator.all_moved(&read);
+            self.gc.relocator.all_moved(&read);
             self.space.let_go(read.line.expect("units are read of victims"));
             any = true;
         }
@@ -375,9 +375,9 @@ impl Kv {
     /// Forgets victims that are empty. What still lives in one of which all was read, the media lost.
     fn end_victims(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        for index in (0..self.collector.victims()).rev() {
+        for index in (0..self.gc.victims()).rev() {
             let is_read = self.is_victim_read(index);
-            let victim = self.collector.relocator.victims()[index];
+            let victim = self.gc.relocator.victims()[index];
             let chunk = victim.line;
             if !is_read || !victim.is_moved() || self.refuses_changes().is_some() {
                 continue;
@@ -394,9 +394,9 @@ impl Kv {
                 }
                 continue;
             }
-            self.collector.relocator.end(chunk);
-            if self.collector.levelling == Some(chunk) {
-                self.collector.levelling = None;
+            self.gc.relocator.end(chunk);
+            if self.gc.levelling == Some(chunk) {
+                self.gc.levelling = None;
                 // It is reset once its content is durable, for which nobody else may wait.
                 self.buffer_units.close(Stream::Cold);
             }
@@ -466,12 +466,12 @@ impl Kv {
     /// must be more than is padded, or chunks would be moved for nothing.
     fn close_copies(&mut self) -> bool {
         let filled = self.buffer_units.filled_of_filling(Stream::Cold);
-        if filled == 0 || self.collector.victims() > 0 {
+        if filled == 0 || self.gc.victims() > 0 {
             return false;
         }
         let pad = u64::from(self.sizes.unit_room() - filled);
-        if self.collector.credit > pad {
-            self.collector.credit = 0;
+        if self.gc.credit > pad {
+            self.gc.credit = 0;
             return self.buffer_units.close(Stream::Cold);
         }
         self.choose_victim()

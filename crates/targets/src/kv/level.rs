@@ -51,7 +51,7 @@ impl Kv {
         let is_of_records =
             self.space.pool.get(chunk) == ChunkUse::Closed && self.space.role(chunk) == Role::Records;
         let dying = self.pages.dying_in(chunk);
-        is_of_records && dying < self.space.live(chunk) && !self.collector.is_emptying(chunk)
+        is_of_records && dying < self.space.live(chunk) && !self.gc.is_emptying(chunk)
     }
 
     /// A chunk begins to be emptied for its wear.

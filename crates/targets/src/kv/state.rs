@@ -6,7 +6,7 @@ use super::buffer_units::{BufferUnitId, BufferUnits};
 use super::canary::Canary;
 use super::change::Taking;
 use super::checkpoint::CheckpointState;
-use super::collect::Collector;
+use super::collect::GarbageCollection;
 use super::flight::Purpose;
 use super::index::{Found, Index, Location};
 use super::index_pages::{IndexPages, page_record_bytes};
@@ -92,7 +92,7 @@ pub struct Kv {
     /// Bytes of records written since the last checkpoint began.
     pub(super) written: u64,
     pub(super) checkpoint: CheckpointState,
-    pub(super) collector: Collector,
+    pub(super) gc: GarbageCollection,
     /// How often chunks were reset, if wear is levelled.
     pub(super) wear: ChunkWear<()>,
     /// A shutdown was asked for.

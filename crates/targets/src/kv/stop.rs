@@ -96,7 +96,7 @@ impl Kv {
             self.begin_checkpoint();
             return true;
         }
-        if self.collector.victims() == 0 && self.choose_victim() {
+        if self.gc.victims() == 0 && self.choose_victim() {
             return true;
         }
         self.end_changes(Changes::NoSpare);

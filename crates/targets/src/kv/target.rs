@@ -186,7 +186,7 @@ impl Target for Kv {
             self.waiters.front().map(|waiter| waiter.until),
             self.sequence,
             self.reads.jobs(),
-            self.collector.victims(),
+            self.gc.victims(),
             self.checkpoint.is_writing(),
             self.space.needed(),
             self.flight.len(),

@@ -60,7 +60,7 @@ pub(crate) struct Read {
 
 /// What garbage collection is doing.
 #[derive(Clone, Debug)]
-pub(crate) struct Collector {
+pub(crate) struct GarbageCollection {
     victims: Vec<Victim>,
     pub reads: Slab<Read>,
     pub spare: Vec<BufId>,
@@ -76,7 +76,7 @@ pub(crate) struct Collector {
     prng: Prng,
 }
 
-impl Collector {
+impl GarbageCollection {
     /// Nothing to do; buffers for reads of `unit` sectors are taken now.
     pub fn new(
         unit: u32,
@@ -136,7 +136,7 @@ impl<S: Store> Ox<S> {
     /// and none be given back.
     pub(super) fn collection_waits_for_log(&self) -> bool {
         let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
-        let victims = &self.collector.victims;
+        let victims = &self.gc.victims;
         let copies = &self.data_points[1..=usize_of(self.space.pool.groups())];
         let has_programmed = copies.iter().all(|point| point.in_flight() == 0);
         !victims.is_empty()
@@ -157,22 +157,22 @@ impl<S: Store> Ox<S> {
 
     /// Forgets victims that are empty. Groups without one are not marked any more.
     fn end_victims(&mut self) -> bool {
-        let before = self.collector.victims.len();
+        let before = self.gc.victims.len();
         let space = &self.space;
-        self.collector.victims.retain(|victim| {
+        self.gc.victims.retain(|victim| {
             let is_empty =
                 space.live_count(victim.chunk) == 0 || space.pool.get(victim.chunk) != ChunkUse::Closed;
             // What cannot be read is left where it is.
             let is_left = victim.is_read && space.is_stuck(victim.chunk);
             victim.reads > 0 || !is_empty && !is_left
         });
-        let ended = before - self.collector.victims.len();
+        let ended = before - self.gc.victims.len();
         self.stats.victims += u64::try_from(ended).expect("an index");
         if ended > 0 {
             for group in 0..self.space.pool.groups() {
-                let collector = &self.collector;
-                let is_of = |victim: &Victim| victim.group == group || collector.to(victim) == group;
-                let has_one = collector.victims.iter().any(is_of);
+                let gc = &self.gc;
+                let is_of = |victim: &Victim| victim.group == group || gc.to(victim) == group;
+                let has_one = gc.victims.iter().any(is_of);
                 if !has_one {
                     self.space.mark(group, false);
                 }
@@ -184,20 +184,19 @@ impl<S: Store> Ox<S> {
     fn choose_victims(&mut self) -> bool {
         let mut any = false;
         loop {
-            let reading = self.collector.victims.iter().filter(|victim| !victim.is_read).count();
+            let reading = self.gc.victims.iter().filter(|victim| !victim.is_read).count();
             // What is being emptied or reset will be free: more at a time would keep for itself what users wait for.
-            let soon = self.collector.victims.len() + self.space.dead_count();
+            let soon = self.gc.victims.len() + self.space.dead_count();
             let is_enough = soon >= usize_of(self.gc_start());
             let is_idle = self.flight.len() == 0 && !self.collection_waits_for_log();
             if is_enough && reading == 0 && self.space.dead_count() == 0 && is_idle {
                 return any | self.choose_victim(|_| true);
             }
-            if is_enough || reading >= self.collector.victims_read_max || self.is_leaving() {
+            if is_enough || reading >= self.gc.victims_read_max || self.is_leaving() {
                 return any;
             }
             if !self.choose_victim(|_| true) {
-                return any
-                    | (is_idle && self.collector.victims.is_empty() && self.choose_for_another_group());
+                return any | (is_idle && self.gc.victims.is_empty() && self.choose_for_another_group());
             }
             any = true;
         }
@@ -213,7 +212,7 @@ impl<S: Store> Ox<S> {
             VictimPolicy::Greedy => self.fewest_with_room(&allowed),
             VictimPolicy::CostBenefit | VictimPolicy::DChoices { .. } => self.candidates(&allowed),
         };
-        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
+        let Some(line) = self.options.victim.pick(&mut self.gc.prng, &candidates) else {
             return false;
         };
         let chunk = ChunkIndex(line.0);
@@ -228,7 +227,7 @@ impl<S: Store> Ox<S> {
         let to = groups.iter().copied().max_by_key(|&group| self.room(group)).expect("there is a group");
         let mut candidates = self.fewest(&groups);
         candidates.retain(|candidate| self.has_room(to, candidate.valid));
-        let picked = VictimPolicy::Greedy.pick(&mut self.collector.prng, &candidates);
+        let picked = VictimPolicy::Greedy.pick(&mut self.gc.prng, &candidates);
         if let Some(line) = picked {
             self.begin_victim(ChunkIndex(line.0), to);
         }
@@ -237,9 +236,9 @@ impl<S: Store> Ox<S> {
 
     /// True if the marked groups are being left. Looked at anew when none is marked, and when nothing is going on.
     fn is_leaving(&mut self) -> bool {
-        let is_waiting = !self.collector.victims.is_empty() && self.flight.len() > 0;
-        self.collector.is_leaving = is_waiting && (self.collector.is_leaving || self.is_better_elsewhere());
-        self.collector.is_leaving
+        let is_waiting = !self.gc.victims.is_empty() && self.flight.len() > 0;
+        self.gc.is_leaving = is_waiting && (self.gc.is_leaving || self.is_better_elsewhere());
+        self.gc.is_leaving
     }
 
     /// True if a group that may not be marked now has a chunk that gives clearly more than any of the marked ones: by an eighth
@@ -268,7 +267,7 @@ impl<S: Store> Ox<S> {
     /// True if a group has room for copies of a chunk of which so much is needed, beside those of the victims there are: one that
     /// is begun without would wait for room that only its own end gives.
     fn has_room(&self, group: u32, needed: u64) -> bool {
-        let victims = self.collector.victims.iter().filter(|victim| self.collector.to(victim) == group);
+        let victims = self.gc.victims.iter().filter(|victim| self.gc.to(victim) == group);
         let begun: u64 = victims.map(|victim| self.space.live_count(victim.chunk)).sum();
         let sectors = (begun + needed).div_ceil(self.space.live.per_sector());
         sectors.next_multiple_of(u64::from(self.sizes.unit)) <= self.room(group)
@@ -292,9 +291,9 @@ impl<S: Store> Ox<S> {
     /// among them.
     fn fewest(&mut self, groups: &[u32]) -> Vec<Candidate> {
         let mut chunks = Vec::new();
-        let Self { space, collector, .. } = self;
+        let Self { space, gc, .. } = self;
         for &group in groups {
-            space.fewest(group, |chunk| !collector.has(chunk), &mut chunks);
+            space.fewest(group, |chunk| !gc.has(chunk), &mut chunks);
         }
         chunks.into_iter().map(|chunk| self.candidate(chunk)).collect()
     }
@@ -308,13 +307,13 @@ impl<S: Store> Ox<S> {
 
     /// All closed chunks of data that may be emptied, in these groups, with room for their copies. Cost: a look at every chunk.
     fn candidates(&self, groups: &[u32]) -> Vec<Candidate> {
-        let (space, collector) = (&self.space, &self.collector);
+        let (space, gc) = (&self.space, &self.gc);
         let may = |chunk: ChunkIndex| {
             groups.contains(&space.pool.group_of(chunk))
                 && space.role(chunk) == super::space::Role::Data
                 && space.pins(chunk) == 0
                 && !space.is_stuck(chunk)
-                && !collector.has(chunk)
+                && !gc.has(chunk)
         };
         let closed = space.pool.iter().filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk));
         closed.map(|(chunk, _)| self.candidate(chunk)).filter(|candidate| self.fits(candidate)).collect()
@@ -326,18 +325,18 @@ impl<S: Store> Ox<S> {
         let group = self.space.pool.group_of(chunk);
         assert!(valid < chunk_live, "chunk {} gives nothing", chunk.0);
         assert!(self.has_room(to, valid), "copies of chunk {} have no place in group {to}", chunk.0);
-        self.collector.credit[usize_of(to)] += chunk_live - valid;
+        self.gc.credit[usize_of(to)] += chunk_live - valid;
         self.space.mark(group, true);
         self.space.mark(to, true);
         let next = self.space.shape.first_place(chunk);
-        self.collector.copies[chunk.index()].to = to;
-        self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
+        self.gc.copies[chunk.index()].to = to;
+        self.gc.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
     }
 
     /// Reads the next valid sectors of victims, as far as there are buffers and buffer units.
     fn read_victims(&mut self) -> bool {
         let mut any = false;
-        for index in 0..self.collector.victims.len() {
+        for index in 0..self.gc.victims.len() {
             while self.flight.has_room(1) && self.read_victim(index) {
                 any = true;
             }
@@ -346,28 +345,27 @@ impl<S: Store> Ox<S> {
     }
 
     fn read_victim(&mut self, index: usize) -> bool {
-        let Victim { chunk, next, is_read, .. } = self.collector.victims[index];
+        let Victim { chunk, next, is_read, .. } = self.gc.victims[index];
         // Each read fills what is left of a buffer unit and begins as many others at most.
-        let needed = S::BUFFER_UNITS_PER_READ * (self.collector.reads.len() + 1);
+        let needed = S::BUFFER_UNITS_PER_READ * (self.gc.reads.len() + 1);
         let has_buffer_units = self.buffer.free(StreamIndex::of_group(0)) >= needed;
-        if is_read || self.collector.spare.is_empty() || !has_buffer_units || self.refuses_changes().is_some()
-        {
+        if is_read || self.gc.spare.is_empty() || !has_buffer_units || self.refuses_changes().is_some() {
             return false;
         }
         let Some((first, count)) = S::next_run(self, chunk, next, self.sizes.unit) else {
-            self.collector.victims[index].is_read = true;
+            self.gc.victims[index].is_read = true;
             return true;
         };
         let end = PhysicalAddress(first.0 + u64::from(count));
         let chunk_end = self.space.shape.first_place(chunk).0 + u64::from(self.sizes.chunk);
         assert!(count > 0 && end.0 <= chunk_end, "a victim is read beyond its end");
-        let victim = &mut self.collector.victims[index];
+        let victim = &mut self.gc.victims[index];
         (victim.next, victim.is_read) = (end, end.0 == chunk_end);
         victim.reads += 1;
         self.space.hold(chunk);
         self.stats.gc_read += u64::from(count);
-        let buffer = self.collector.spare.pop().expect("it was looked at");
-        let read = self.collector.reads.insert(Read { first, count, buffer });
+        let buffer = self.gc.spare.pop().expect("it was looked at");
+        let read = self.gc.reads.insert(Read { first, count, buffer });
         let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
         let sector = self.space.shape.chunk_of(first).1;
         let addresses = self.run_at(Append { chunk, sector }, count);
@@ -377,7 +375,7 @@ impl<S: Store> Ox<S> {
 
     /// Sectors of a victim were read.
     pub(crate) fn collected(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
-        let Read { first, count, buffer } = *self.collector.reads.get(read);
+        let Read { first, count, buffer } = *self.gc.reads.get(read);
         let mut bad = 0;
         for offset in 0..count {
             let is_failed = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
@@ -401,15 +399,15 @@ impl<S: Store> Ox<S> {
 
     /// What was read of a victim, `lost` sectors excepted, goes to buffer units.
     pub(crate) fn copied(&mut self, read: SlabKey, lost: u64, buffers: &mut Buffers) {
-        let Read { first, count, buffer } = self.collector.reads.remove(read);
+        let Read { first, count, buffer } = self.gc.reads.remove(read);
         assert!(count == 64 || lost >> count == 0, "sectors beyond a read were lost");
         let (chunk, _) = self.space.shape.chunk_of(first);
         if self.refuses_changes().is_none() {
             S::copy(self, first, count, buffer, lost, buffers);
         }
-        self.collector.spare.push(buffer);
+        self.gc.spare.push(buffer);
         self.space.let_go(chunk);
-        let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == chunk);
+        let victim = self.gc.victims.iter_mut().find(|victim| victim.chunk == chunk);
         let victim = victim.expect("a chunk that is read is a victim");
         assert!(victim.reads > 0, "a read of chunk {} ended twice", chunk.0);
         victim.reads -= 1;
@@ -422,18 +420,14 @@ impl<S: Store> Ox<S> {
         for group in 0..self.space.pool.groups() {
             let stream = StreamIndex::of_group(group);
             let filled = self.buffer.partial(stream);
-            let of_group = |victim: &&Victim| self.collector.to(victim) == group;
-            let is_read = self
-                .collector
-                .victims
-                .iter()
-                .filter(of_group)
-                .all(|victim| victim.is_read && victim.reads == 0);
+            let of_group = |victim: &&Victim| self.gc.to(victim) == group;
+            let is_read =
+                self.gc.victims.iter().filter(of_group).all(|victim| victim.is_read && victim.reads == 0);
             if filled == 0 || !is_read {
                 continue;
             }
             let fill = u64::from(self.sizes.unit - filled) * self.space.live.per_sector();
-            let credit = &mut self.collector.credit[usize_of(group)];
+            let credit = &mut self.gc.credit[usize_of(group)];
             // What was gained since the last fill must pay for this one, or chunks would be moved for nothing.
             if *credit > fill {
                 *credit = 0;
@@ -448,18 +442,18 @@ impl<S: Store> Ox<S> {
 
     /// The stream that copies of a victim go to.
     pub(crate) fn copies_of(&self, chunk: ChunkIndex) -> StreamIndex {
-        StreamIndex::of_group(self.collector.copies[chunk.index()].to)
+        StreamIndex::of_group(self.gc.copies[chunk.index()].to)
     }
 
     /// Something of a victim goes to a buffer unit: the chunk is held until the copy is true, or given up.
     pub(crate) fn copy_begun(&mut self, chunk: ChunkIndex) {
         self.space.hold(chunk);
-        self.collector.copies[chunk.index()].on_their_way += 1;
+        self.gc.copies[chunk.index()].on_their_way += 1;
     }
 
     /// A copy of something in a chunk was programmed, or was given up.
     pub(crate) fn copy_ended(&mut self, chunk: ChunkIndex) {
-        let copies = &mut self.collector.copies[chunk.index()];
+        let copies = &mut self.gc.copies[chunk.index()];
         assert!(copies.on_their_way > 0, "a copy from chunk {} ended twice", chunk.0);
         copies.on_their_way -= 1;
     }
@@ -467,10 +461,10 @@ impl<S: Store> Ox<S> {
     /// True if all that a victim holds lies elsewhere, and only the log must still say so.
     pub(super) fn is_a_victim_copied(&self) -> bool {
         let is_copied = |victim: &Victim| {
-            let on_their_way = self.collector.copies[victim.chunk.index()].on_their_way;
+            let on_their_way = self.gc.copies[victim.chunk.index()].on_their_way;
             victim.is_read && victim.reads == 0 && on_their_way == 0
         };
-        self.collector.victims.iter().any(is_copied)
+        self.gc.victims.iter().any(is_copied)
     }
 
     /// Gives up copies that nothing fills, and those whose group lost its room to others: what they were made of is still where it
@@ -479,7 +473,7 @@ impl<S: Store> Ox<S> {
         let mut streams = (0..self.space.pool.groups()).map(StreamIndex::of_group);
         let is_any = streams.any(|stream| self.buffer.partial(stream) > 0 || self.buffer.ready(stream) > 0);
         let done = self.stats.resets + self.stats.data_written + self.stats.gc_written;
-        if !is_any || !self.collector.given_up.once_more(done) {
+        if !is_any || !self.gc.given_up.once_more(done) {
             return false;
         }
         let mut any = false;
@@ -488,9 +482,9 @@ impl<S: Store> Ox<S> {
             any |= !dropped.is_empty();
             S::dropped(self, &dropped);
         }
-        let is_idle = self.collector.reads.is_empty();
+        let is_idle = self.gc.reads.is_empty();
         if any && is_idle {
-            self.collector.victims.clear();
+            self.gc.victims.clear();
             (0..self.space.pool.groups()).for_each(|group| self.space.mark(group, false));
         }
         any

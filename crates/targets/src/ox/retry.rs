@@ -52,7 +52,7 @@ impl<S: Store> Ox<S> {
         match whose {
             Whose::Own(read) => S::place_of_read(self, read, sector, buffers),
             Whose::Victim { read } => {
-                let Read { first, buffer, .. } = *self.collector.reads.get(read);
+                let Read { first, buffer, .. } = *self.gc.reads.get(read);
                 let place = ocssd_ftl::PhysicalAddress(first.0 + u64::from(sector));
                 (self.space.shape.ppa(place), buffer, sector)
             }

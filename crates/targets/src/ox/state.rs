@@ -3,7 +3,7 @@
 //! Deliberately not here: procedures; each has a file of its own.
 
 use super::canary::Canary;
-use super::collect::Collector;
+use super::collect::GarbageCollection;
 use super::commit::{Commit, Logged};
 use super::flight::Purpose;
 use super::group_commit::GroupCommit;
@@ -66,7 +66,7 @@ pub struct Ox<S: Store> {
     pub(crate) logged: VecDeque<Logged<S>>,
     pub(crate) group_commit: GroupCommit,
     pub(crate) journal: Journal<S::Entry>,
-    pub(crate) collector: Collector,
+    pub(crate) gc: GarbageCollection,
     pub(crate) retries: Retries<S::Read>,
     pub(crate) ending: Ending,
     pub(crate) changes: Changes,

@@ -15,7 +15,7 @@ mod survey;
 use super::buffer_units::BufferUnits;
 use super::canary::Canary;
 use super::checkpoint::CheckpointState;
-use super::collect::Collector;
+use super::collect::GarbageCollection;
 use super::flight::Purpose;
 use super::index::Index;
 use super::index_pages::{IndexPages, page_record_bytes};
@@ -276,7 +276,7 @@ fn assemble(
         buffer_units: BufferUnits::new(&sizes, ready, buffers),
         reads: Reads::new(&sizes, buffers),
         pages: IndexPages::new(&sizes, of_pages, buffers),
-        collector: Collector::new(&sizes, options.seed, buffers),
+        gc: GarbageCollection::new(&sizes, options.seed, buffers),
         checkpoint: CheckpointState::new(io, pages.newest.next()),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
         queue: Queue::default(),

@@ -7,7 +7,7 @@
 mod load;
 
 use super::canary::Canary;
-use super::collect::Collector;
+use super::collect::GarbageCollection;
 use super::group_commit::GroupCommit;
 use super::options::Options;
 use super::retry::Retries;
@@ -309,7 +309,7 @@ fn assemble<S: Store>(
         options: options.clone(),
         sector_bytes: geometry.sector_bytes,
         buffer: WriteBuffer::new(&sizes, group_count, &mut take),
-        collector: Collector::new(sizes.unit, &space.shape, group_count, options, &mut |sectors| {
+        gc: GarbageCollection::new(sizes.unit, &space.shape, group_count, options, &mut |sectors| {
             take(BufferUnitOf::Data, sectors)
         }),
         group_commit: GroupCommit::new(sizes.page * options.log_copies, sizes.buffer_units),

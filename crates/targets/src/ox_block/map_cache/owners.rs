@@ -154,7 +154,7 @@ impl OxBlock {
     /// True if it is.
     fn end_pass(&mut self) -> bool {
         let Some(pass) = self.cache().owners.pass.take() else { return false };
-        if pass.chunks.iter().any(|&chunk| self.collector.has(chunk)) {
+        if pass.chunks.iter().any(|&chunk| self.gc.has(chunk)) {
             self.cache().owners.pass = Some(pass);
             return false;
         }
