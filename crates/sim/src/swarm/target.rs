@@ -388,8 +388,10 @@ fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Cho
     let least = if size == Size::Tiny { 60 } else { 25 };
     set("over_provisioning_percent", draw.between(least, 85).to_string());
     let classification = draw.one_of(&["none", "user-gc", "sepbit"]);
-    if !faithful && draw.percent(60) {
-        set("classification", classification.to_owned());
+    if !faithful {
+        // Stated also where none is drawn: the default follows the number of lines, and worlds should not change with it.
+        let drawn = if draw.percent(60) { classification } else { "user-gc" };
+        set("classification", drawn.to_owned());
     }
     if draw.percent(40) {
         set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());

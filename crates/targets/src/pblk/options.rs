@@ -69,6 +69,8 @@ pub struct Options {
     pub victim: Option<VictimPolicy>,
     /// How data is told apart.
     pub classification: Option<Classification>,
+    /// What is not stated of `victim` and `classification` follows the number of lines: [`Self::for_lines`].
+    pub follows_lines: bool,
     /// Data users write between two checkpoints of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
     /// the instance, at most 64 GiB.
     pub checkpoint_interval_bytes: Option<u64>,
@@ -105,6 +107,7 @@ impl Default for Options {
             active_units: None,
             victim: None,
             classification: None,
+            follows_lines: false,
             checkpoint_interval_bytes: None,
             sec_per_write: None,
             plane_reads: PlaneReads::default(),
@@ -121,6 +124,9 @@ impl Default for Options {
 /// Resets a cold line may lag by default (chosen: two in a hundred of what TLC bears, 3 000; runs that write a drive a dozen
 /// times do not reach it, so that what they measure is garbage collection alone).
 pub const WEAR_SPREAD: u32 = 64;
+
+/// Lines up to which one stream writes less than two, whatever the skew of what is written (measured: docs/pblk.md, "Few lines").
+pub const FEW_LINES: u32 = 96;
 
 /// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
 pub const PERCENT_MAX: u32 = 90;
@@ -170,7 +176,20 @@ impl Options {
     /// The default before anything is asked for: what [`Self::set`] is not told may be chosen to fit the drive.
     #[must_use]
     pub fn unstated() -> Self {
-        Self { over_provisioning_stated: false, ..Self::default() }
+        Self { over_provisioning_stated: false, follows_lines: true, ..Self::default() }
+    }
+
+    /// The same for an instance of so many lines. Where they are few ([`FEW_LINES`]) a second stream costs more lines than it
+    /// saves copies: one stream, with victims chosen greedily. What is stated stays, and so does a choice of victims that is
+    /// stated beside streams that are not.
+    #[must_use]
+    pub fn for_lines(&self, lines: u32) -> Self {
+        let is_free = self.follows_lines && self.mode == Mode::Improved && self.classification.is_none();
+        if !is_free || lines > FEW_LINES {
+            return self.clone();
+        }
+        let victim = self.victim.unwrap_or(VictimPolicy::Greedy);
+        Self { classification: Some(Classification::None), victim: Some(victim), ..self.clone() }
     }
 
     /// Reads one `name=value`.
@@ -288,5 +307,30 @@ mod tests {
         }
         options.over_provisioning_percent = 0;
         assert!(options.check().is_err_and(|error| error.contains("1 to 90")));
+    }
+
+    #[test]
+    fn few_lines_have_one_stream_unless_something_else_is_stated() {
+        let chosen = |options: &Options, lines| {
+            let options = options.for_lines(lines);
+            (options.classification(), options.victim())
+        };
+        let (two, one) = (
+            (Classification::UserGc, VictimPolicy::CostBenefit),
+            (Classification::None, VictimPolicy::Greedy),
+        );
+        for (lines, expected) in [(1, one), (FEW_LINES, one), (FEW_LINES + 1, two), (10_000, two)] {
+            assert_eq!(chosen(&Options::unstated(), lines), expected, "{lines} lines");
+            assert_eq!(chosen(&Options::default(), lines), two, "all of it is stated");
+            let faithful = Options { mode: Mode::Faithful, ..Options::unstated() };
+            assert_eq!(chosen(&faithful, lines), one, "as pblk had it");
+        }
+        let stated = |name, value| {
+            let mut options = Options::unstated();
+            options.set(name, value).expect("an option");
+            chosen(&options, FEW_LINES)
+        };
+        assert_eq!(stated("classification", "user-gc"), two);
+        assert_eq!(stated("victim", "cost-benefit"), (Classification::None, VictimPolicy::CostBenefit));
     }
 }

@@ -71,8 +71,9 @@ impl Pblk {
         let shape = InstanceGeometry::new(&geometry, units);
         let distinct: std::collections::BTreeSet<&PuId> = units.iter().collect();
         assert_eq!(distinct.len(), units.len(), "a unit is leased twice");
-        let asked = capacity::ask(&geometry, &shape, options).map_err(MountError::DoesNotFit)?;
-        let mut batches = Batches::new(device, options);
+        let options = options.for_lines(shape.lines());
+        let asked = capacity::ask(&geometry, &shape, &options).map_err(MountError::DoesNotFit)?;
+        let mut batches = Batches::new(device, &options);
         let mounted = Self::find(&mut batches, &shape, &asked);
         let (sectors_read, sectors_filled) = batches.end();
         let (mut pblk, report) = mounted?;
