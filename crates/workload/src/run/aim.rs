@@ -27,7 +27,6 @@ impl Worker {
             return Drawn { direction: Direction::Write, count, block: Some(block) };
         }
         let direction = match self.operations {
-            _ if P::ONLY_READS => Direction::Read,
             Operations::Read => Direction::Read,
             Operations::Write => Direction::Write,
             Operations::Trim | Operations::TrimWrite => Direction::Trim,
@@ -59,7 +58,7 @@ impl Worker {
                 let block = self.next_block::<P>(direction, count);
                 match zones.place_read(block, count, self.plan.region, &mut self.prng) {
                     Some(block) => request(Purpose::Read, block, count),
-                    None if !P::ONLY_READS && self.operations == Operations::ReadWrite => {
+                    None if self.operations == Operations::ReadWrite => {
                         // Nothing is readable yet: write instead, so that something will be.
                         let count =
                             self.plan.sizes.write.as_ref().map_or(count, |sizes| sizes.draw(&mut self.prng));

@@ -83,9 +83,6 @@ impl Runner {
         let ended = *slot;
         slot.count = 0;
         let id = ended.worker;
-        if P::ONLY_READS {
-            assert!(ended.purpose == Purpose::Read, "a worker that only reads did something else");
-        }
         self.workers[index(id)].on_reply::<P>(now);
         self.finish::<P>(now, &ended, reply, buffers);
         if P::OPTIONS && self.workers[index(id)].search.is_some() {
@@ -98,7 +95,7 @@ impl Runner {
 
     #[inline(always)]
     fn finish<P: Profile>(&mut self, now: Nanos, slot: &Slot, reply: &BlockReply, buffers: &Buffers) {
-        let purpose = if P::ONLY_READS { Purpose::Read } else { slot.purpose };
+        let purpose = slot.purpose;
         let failed = !reply.status.has_data();
         let worker = &self.workers[index(slot.worker)];
         let target = worker.plan.target;

@@ -14,7 +14,7 @@ use super::slots::{Purpose, Slot};
 use super::slowest::{SlowIo, Slowest};
 use super::watch::Watch;
 use super::worker::{Phase, Want, Worker};
-use super::worker_profile::{Any, NoOptions, OnlyReads, Profile, WorkerProfile};
+use super::worker_profile::{Any, NoOptions, Profile, WorkerProfile};
 use super::zones::ZoneTable;
 use crate::job::{IoPriority, IologOp};
 use crate::results::{Direction, Histogram, JobResult, RecordedIo};
@@ -165,7 +165,6 @@ impl Runner {
             let request = match self.workers[index(id)].profile {
                 WorkerProfile::Any => self.ask::<Any>(now, id, buffers),
                 WorkerProfile::NoOptions => self.ask::<NoOptions>(now, id, buffers),
-                WorkerProfile::OnlyReads => self.ask::<OnlyReads>(now, id, buffers),
             };
             if request.is_some() {
                 return request;
@@ -211,9 +210,7 @@ impl Runner {
             self.flows.on_issued(id);
             self.wake_held(id);
         }
-        if !P::ONLY_READS {
-            self.wake_blocked(target, purpose, block);
-        }
+        self.wake_blocked(target, purpose, block);
         let issue = Issue { purpose, block, count, intended };
         Some((target, self.issue::<P>(now, id, slot, issue, buffers)))
     }
@@ -270,7 +267,7 @@ impl Runner {
         buffers: &mut Buffers,
     ) -> BlockRequest {
         let Issue { purpose, block, count, intended } = issue;
-        let reads = P::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Verify);
+        let reads = matches!(purpose, Purpose::Read | Purpose::Verify);
         let racing = P::OPTIONS && reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
         let sequence = if racing { 0 } else { self.sequence };
         let slot = &mut self.slots[index(number)];
@@ -294,7 +291,7 @@ impl Runner {
         {
             slot.priority = priorities.draw(purpose, u64::from(count) * u64::from(worker.plan.block_bytes));
         }
-        let transfers = P::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
+        let transfers = matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
         if now >= worker.measured_from && transfers {
             result.iodepth_level.record(worker.outstanding);
             result.iodepth_submit.record(1);
@@ -478,7 +475,6 @@ impl Source for Runner {
         match self.workers[index(id)].profile {
             WorkerProfile::Any => self.take_reply::<Any>(now, number, &reply, buffers),
             WorkerProfile::NoOptions => self.take_reply::<NoOptions>(now, number, &reply, buffers),
-            WorkerProfile::OnlyReads => self.take_reply::<OnlyReads>(now, number, &reply, buffers),
         }
     }
 

@@ -14,8 +14,6 @@ use ocssd_base::Nanos;
 pub(super) trait Profile {
     /// What options of the job ask for, per I/O.
     const OPTIONS: bool;
-    /// There are reads and nothing else.
-    const ONLY_READS: bool;
 }
 
 /// Of any worker.
@@ -24,22 +22,12 @@ pub(super) struct Any;
 /// Of workers without options that matter per I/O.
 pub(super) struct NoOptions;
 
-/// The same, of workers that only read.
-pub(super) struct OnlyReads;
-
 impl Profile for Any {
     const OPTIONS: bool = true;
-    const ONLY_READS: bool = false;
 }
 
 impl Profile for NoOptions {
     const OPTIONS: bool = false;
-    const ONLY_READS: bool = false;
-}
-
-impl Profile for OnlyReads {
-    const OPTIONS: bool = false;
-    const ONLY_READS: bool = true;
 }
 
 /// The profile of a worker.
@@ -49,20 +37,12 @@ pub(super) enum WorkerProfile {
     Any,
     /// [`NoOptions`].
     NoOptions,
-    /// [`OnlyReads`].
-    OnlyReads,
 }
 
 impl WorkerProfile {
     /// The narrowest profile for a worker of this job on this target.
     pub(super) fn of(job: &Job, plan: &WorkerPlan, target: &Shared) -> Self {
-        if !is_without_options(job, plan, target) {
-            Self::Any
-        } else if job.options.rw.operations == Operations::Read {
-            Self::OnlyReads
-        } else {
-            Self::NoOptions
-        }
+        if is_without_options(job, plan, target) { Self::NoOptions } else { Self::Any }
     }
 }
 
