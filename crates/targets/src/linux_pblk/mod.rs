@@ -53,10 +53,19 @@ pub const LIMITS: Limits =
     Limits { finds_changed_content: false, keeps_size: false, lost_record: Reach::Line };
 
 impl LinuxPblk {
-    /// Lets every procedure go on until none can.
+    /// Lets every procedure that is due go on until none can: where a read came or ended, only those that read.
     fn work(&mut self, buffers: &mut Buffers) {
-        while std::mem::take(&mut self.work_due) || self.give_up() {
+        loop {
+            let all_due = std::mem::take(&mut self.work_due) || self.give_up();
+            if !std::mem::take(&mut self.reads_due) && !all_due {
+                return;
+            }
             let mut any = self.serve_reads(buffers);
+            if !all_due {
+                // What was read from memory may have been all that a shutdown waits for.
+                self.work_due |= any && self.shutdown.is_begun();
+                continue;
+            }
             if let Some(status) = self.stopped {
                 any |= self.answer_stopped(status);
                 self.work_due |= any;
@@ -93,10 +102,12 @@ impl Target for LinuxPblk {
     type Reply = BlockReply;
 
     fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
-        self.work_due = true;
         if !self.requests.has_room() {
             return Admission::Full;
         }
+        let reads = request.op == BlockOp::Read;
+        self.reads_due |= reads;
+        self.work_due |= !reads;
         if let Some(status) = refusal(request, self.takes()) {
             self.requests.answer(request, status);
             self.stats.refused += u64::from(status == Status::WRITE_TO_READ_ONLY);
@@ -114,7 +125,11 @@ impl Target for LinuxPblk {
     fn on_completion(&mut self, now: Nanos, mut completion: Completion, out: &mut Out<BlockReply>) {
         let buffers = &mut out.buffers;
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
-        self.work_due = true;
+        // The end of a user's read lets nothing else go on, unless it waited for the place, for the line or for the last command.
+        let is_read = matches!(purpose, Purpose::Read(_));
+        let is_awaited = !self.flight.has_room(2) || self.flight.len() == 0 || self.reclaimer.due().len() > 0;
+        self.reads_due = true;
+        self.work_due |= !is_read || is_awaited;
         if !matches!(purpose, Purpose::Read(_) | Purpose::GcRead { .. } | Purpose::Retry { .. }) {
             self.note_status(completion.status);
         }

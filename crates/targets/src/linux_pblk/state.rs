@@ -77,7 +77,10 @@ pub struct LinuxPblk {
     pub(super) stopped: Option<Status>,
     /// Something was changed since the mount.
     pub(super) has_written: bool,
+    /// Something happened that may let any procedure go on.
     pub(super) work_due: bool,
+    /// The same of those that read.
+    pub(super) reads_due: bool,
     /// Commands in flight for reads of users.
     pub(super) reads_in_flight: usize,
 
@@ -194,6 +197,7 @@ impl LinuxPblk {
             stopped: None,
             has_written: found.has_written,
             work_due: true,
+            reads_due: false,
             reads_in_flight: 0,
             buffer_units_kept: usize_of(BUFFER_UNITS_KEPT),
             lines_kept,
