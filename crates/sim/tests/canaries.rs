@@ -148,6 +148,7 @@ canaries! {
     flush_answers_all_is_found: "flush-answers-all", Tiny;
     size_by_options_is_found: "size-by-options", Tiny;
     never_settles_is_found: "never-settles", Tiny;
+    gc_not_due_is_found: "gc-not-due", Tiny;
     run_cut_short_is_found: "run-cut-short", Tiny;
     place_left_valid_is_found: "place-left-valid", Tiny;
     failed_command_is_of_chunk_is_found: "failed-command-is-of-chunk", Any;

@@ -107,6 +107,8 @@ pub enum Canary {
     RunCutShort,
     /// Of neighbours that die together the last stays valid: a run that is one too short among the valid places.
     PlaceLeftValid,
+    /// Garbage collection is not asked to go on when one of its reads ends: a machine whose bit nobody sets.
+    GcNotDue,
     /// Padding that the drive failed at mount is not missed: what it was to make readable is forgotten.
     PaddingUnchecked,
 }
@@ -179,6 +181,7 @@ impl Canary {
         (Self::FailedReadIsLoss, "failed-read-is-loss"),
         (Self::TwinsUnread, "twins-unread"),
         (Self::GoneIsUnwritten, "gone-is-unwritten"),
+        (Self::GcNotDue, "gc-not-due"),
         (Self::RunCutShort, "run-cut-short"),
         (Self::PlaceLeftValid, "place-left-valid"),
     ];

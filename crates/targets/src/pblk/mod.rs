@@ -148,7 +148,8 @@ impl Pblk {
     /// The end of a command that is no user's read.
     fn on_other_done(&mut self, purpose: Purpose, completion: &Completion, buffers: &Buffers) {
         // There is a place for another, and what it did may let any go on.
-        self.call(Due::ALL);
+        let is_forgotten = self.has_canary(Canary::GcNotDue) && matches!(purpose, Purpose::GcRead { .. });
+        self.call(if is_forgotten { Due::ADMISSION } else { Due::ALL });
         match purpose {
             Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
             Purpose::Retry { number } => self.retry_done(number, completion, buffers),
