@@ -1,13 +1,15 @@
-//! Targets of zones, of keys and of pages for tests: the simulator's models, which need no drive.
+//! Targets of zones, of keys, of tables and of pages for tests: the simulator's models, which need no drive.
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{KvLimits, KvTarget, ListOrder};
 use ocssd_lightnvm::interface::log_structured::{LogLimits, LogTarget};
+use ocssd_lightnvm::interface::table::{TableLimits, TableTarget};
 use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZonedTarget};
 use ocssd_lightnvm::interface::{AnyTarget, StageLimits};
 use ocssd_sim::kv::KvModel;
 use ocssd_sim::log::LogModel;
 use ocssd_sim::model::target::ReferenceTarget;
+use ocssd_sim::table::TableModel;
 use ocssd_sim::zoned::ZonedModel;
 
 /// Eight zones of 64 blocks of 4 KiB, of which 48 hold data; four may be active and three open.
@@ -40,6 +42,19 @@ pub fn keys() -> AnyTarget {
     };
     let target = ReferenceTarget::new(KvModel::new(limits), &Prng::new(1));
     AnyTarget::from(Box::new(target) as Box<dyn KvTarget>)
+}
+
+/// A mebibyte of twenty tables and logs.
+pub fn tables() -> AnyTarget {
+    let limits = TableLimits {
+        tables_max: 20,
+        table_bytes_max: 1 << 21,
+        attributes_bytes_max: 64,
+        edits_max: 4,
+        capacity_bytes: 1 << 20,
+    };
+    let target = ReferenceTarget::new(TableModel::new(limits), &Prng::new(1));
+    AnyTarget::from(Box::new(target) as Box<dyn TableTarget>)
 }
 
 /// Sixteen megabytes of pages up to 20,000 bytes, in flushes up to 8 MiB.

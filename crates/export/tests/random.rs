@@ -7,7 +7,7 @@
 #[path = "../src/model_targets.rs"]
 mod model_targets;
 
-use model_targets::{keys, pages, zones};
+use model_targets::{keys, pages, tables, zones};
 use ocssd_base::Prng;
 use ocssd_export::fuzz::{
     fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, resp_client, vhost_user_blk_guest,
@@ -18,6 +18,7 @@ use ocssd_lightnvm::interface::zoned::ZoneAction;
 use ocssd_nvme::kv::{KeyValueCommand, KvOpcode};
 use ocssd_nvme::pages::{FlushPages, PageOpcode, ReadPage, StagePages};
 use ocssd_nvme::sqe::ReadWrite;
+use ocssd_nvme::tables::{AppendTable, CreateTable, EditTables, ListTables, ReadTable, TableCommand};
 use ocssd_nvme::zns::{ZoneManagementSend, ZoneSendAction};
 use ocssd_nvme::{Lba, Sqe};
 
@@ -210,6 +211,45 @@ fn paged(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
     }
 }
 
+/// A command on tables, most often sound: namespace 7 has them.
+fn tabled(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
+    let number = |prng: &mut Prng, bound| u32::try_from(below(prng, bound)).expect("small");
+    let (table, bytes, rows) = (below(prng, 3), number(prng, 9000), number(prng, 4));
+    let read = ReadTable { table, bytes, offset: below(prng, 9000) };
+    let is_log = below(prng, 2) == 0;
+    let create = CreateTable { table, is_log, level: byte(prng), stream: byte(prng), bytes_expected: 0 };
+    let append = AppendTable { table, bytes, force_unit_access: is_log };
+    let edit = EditTables { rows, attributes_bytes: rows };
+    let command = match below(prng, 12) {
+        0 => TableCommand::List(ListTables { from: table, rows }),
+        1 => TableCommand::Attributes(read),
+        2 => TableCommand::Sync(table),
+        3 => TableCommand::Flush,
+        4 | 5 => TableCommand::Read(read),
+        6 | 7 => TableCommand::Create(create),
+        8 | 9 => TableCommand::Append(append),
+        _ => TableCommand::Edit(edit),
+    };
+    let sqe = command.entry(7).with_cid(cid);
+    let claim = Sqe { opcode: 0xE0, cdw10: number(prng, 3), ..sqe };
+    let filled = vec![byte(prng); usize::try_from(bytes).expect("small")];
+    let row = |row: u32| [1 + (row + bytes) % 3, 0, row % 3, 0, row, 1];
+    let list: Vec<u8> = (0..rows).flat_map(row).flat_map(u32::to_le_bytes).collect();
+    match command {
+        TableCommand::Append(_) => host.command(&in_capsule(sqe, filled.len()), &filled),
+        TableCommand::Edit(_) => {
+            let sent = [list, vec![7; usize::try_from(rows).expect("few")]].concat();
+            host.command(&in_capsule(sqe, sent.len()), &sent)
+        }
+        TableCommand::Read(_) | TableCommand::Attributes(_) => {
+            host.command(&transported(sqe, filled.len()), &[])
+        }
+        TableCommand::List(_) => host.command(&transported(sqe, list.len()), &[]),
+        TableCommand::Flush => host.command(&transported(claim, 0), &[]),
+        _ => host.command(&transported(sqe, 0), &[]),
+    }
+}
+
 /// A host that began soundly, then commands that are mostly sound, with a broken byte here and there.
 fn host(prng: &mut Prng) -> Vec<u8> {
     let shape = byte(prng) & 0x7F | if below(prng, 3) == 0 { 0x20 } else { 0x30 };
@@ -222,7 +262,8 @@ fn host(prng: &mut Prng) -> Vec<u8> {
             ReadWrite { slba, block_count, limited_retry: false, force_unit_access: below(prng, 4) == 0 };
         let length = usize::try_from(block_count).expect("small") * 512;
         let nsid = u32::try_from(below(prng, 8)).expect("small");
-        let pdu = match below(prng, 32) {
+        let pdu = match below(prng, 36) {
+            32..36 => tabled(prng, &host, cid),
             20..24 => paged(prng, &host, cid),
             24..28 => zoned(prng, &host, cid),
             28..32 => key_value(prng, &host, cid),
@@ -256,7 +297,7 @@ fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
         let bytes = host(&mut prng);
         keep("nvme_tcp_host", seed, &bytes);
         let answered = std::panic::catch_unwind(|| {
-            nvme_tcp_host(&bytes, vec![("z", zones()), ("k", keys()), ("p", pages())])
+            nvme_tcp_host(&bytes, vec![("z", zones()), ("k", keys()), ("p", pages()), ("t", tables())])
         });
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
         served += usize::from(answered > 1000);

@@ -34,6 +34,7 @@ pub mod pages;
 pub mod sgl;
 pub mod sqe;
 pub mod status;
+pub mod tables;
 pub mod tcp;
 mod wire;
 pub mod zns;

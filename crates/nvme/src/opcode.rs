@@ -118,7 +118,7 @@ opcodes!(IoOpcode {
     RAW_WRITE = 0x95, "Physical Page Raw Write";
     /// OCSSD 1.2: read without the drive's ECC.
     RAW_READ = 0x96, "Physical Page Raw Read";
-    /// Of this project, in the range of vendors: an open-channel drive for one host alone ([`crate::ocssd20::Claim`]).
+    /// Of this project, in the range of vendors: an open-channel drive, or tables, for one host alone ([`crate::ocssd20::Claim`]).
     CLAIM_DRIVE = 0xE0, "Claim Drive";
 });
 

@@ -39,6 +39,11 @@ impl Alarm {
         self.wants_room.store(wants, Ordering::Relaxed);
     }
 
+    /// Something waits until the I/O socket takes it.
+    pub fn wants_room(&self) -> bool {
+        self.wants_room.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn set_listens(&self, listens: bool) {
         self.listens.store(listens, Ordering::Relaxed);
     }

@@ -7,6 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{HostError, HostErrorKind};
 use crate::link::Link;
 use ocssd_base::{Nanos, Problems, usize_of};
+use ocssd_lightnvm::interface::table::TableLimits;
 use ocssd_lightnvm::{Capabilities, Geometry, MediaTimes};
 use ocssd_nvme::fabrics::{
     Configuration, Connect, ConnectData, ControllerStatus, DISCOVERY_NQN, DYNAMIC_CNTLID, DiscoveryEntry,
@@ -17,6 +18,7 @@ use ocssd_nvme::identify::{Cns, IdentifyController, IdentifyNamespace, Namespace
 use ocssd_nvme::log_page::LogPageId;
 use ocssd_nvme::ocssd20::{self, ChunkDescriptor, Claim, ErrorRecovery, MediaFeedback};
 use ocssd_nvme::sqe::{GetLogPage, Identify, SetFeatures};
+use ocssd_nvme::tables::{self, TableNamespace};
 use ocssd_nvme::{Cqe, Sqe, Status};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -37,13 +39,35 @@ const CLAIM_MAX: Duration = Duration::from_secs(2);
 /// Time between two tries (chosen).
 const CLAIM_AGAIN: Duration = Duration::from_millis(10);
 
-/// A host's association with a server, and the drive that it has claimed there.
+/// A host's association with a server.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub admin: Link,
+    pub io: Link,
+    /// Data of one packet to the server at most.
+    pub data_max: usize,
+    /// Data of a command in its capsule at most.
+    pub capsule_max: usize,
+    /// Bytes that one command moves at most.
+    pub transfer_max: u64,
+}
+
+/// An association, and the target of tables that was claimed there.
+#[derive(Debug)]
+pub struct TableAssociation {
+    pub(crate) begun: Begun,
+    pub(crate) nsid: u32,
+    pub(crate) limits: TableLimits,
+    /// Bytes that a request moves at most.
+    pub(crate) bytes_max: usize,
+    /// The target's name among all.
+    pub uuid: Uuid,
+}
+
+/// An association, and the drive that was claimed there.
 #[derive(Debug)]
 pub struct Association {
-    pub(crate) admin: Link,
-    pub(crate) io: Link,
-    /// Data of one packet to the server at most.
-    pub(crate) data_max: usize,
+    pub(crate) begun: Begun,
     /// The drive's namespace.
     pub(crate) nsid: u32,
     pub(crate) geometry: Geometry,
@@ -164,21 +188,23 @@ fn identify(admin: &mut Link, nsid: u32, cns: Cns) -> Result<Vec<u8>, HostError>
     Ok(page)
 }
 
-/// The open-channel drive among the namespaces.
-fn find_drive(admin: &mut Link) -> Result<(u32, NamespaceIds), HostError> {
-    let damaged = |error: String| HostError::broken(format!("the list of namespaces: {error}"));
+/// The first namespace of a command set, or the one of this number if it is of that set; `what` says what that is.
+fn find(
+    admin: &mut Link,
+    csi: u8,
+    number: Option<u32>,
+    what: &str,
+) -> Result<(u32, NamespaceIds), HostError> {
     let list = NamespaceList::decode(&identify(admin, 0, Cns::ACTIVE_NAMESPACES)?);
-    for &nsid in list.map_err(|error| damaged(error.to_string()))?.nsids() {
+    for &nsid in list.map_err(|error| damaged(&error))?.nsids() {
         let ids = NamespaceIds::decode(&identify(admin, nsid, Cns::NAMESPACE_IDS)?);
-        let ids = ids.map_err(|error| damaged(error.to_string()))?;
-        if ids.csi == Some(OPEN_CHANNEL) {
+        let ids = ids.map_err(|error| damaged(&error))?;
+        if ids.csi == Some(csi) && number.is_none_or(|number| number == nsid) {
             return Ok((nsid, ids));
         }
     }
-    let sentence = format!(
-        "the server at {} serves no open-channel drive; start it with --raw DRIVE beside --nvme-tcp",
-        admin.address()
-    );
+    let place = number.map_or_else(String::new, |number| format!(" as namespace {number}"));
+    let sentence = format!("the server at {} serves no {what}{place} beside --nvme-tcp", admin.address());
     Err(HostError::new(HostErrorKind::NotFound, sentence))
 }
 
@@ -235,12 +261,12 @@ fn claim(io: &mut Link, nsid: u32) -> Result<u32, HostError> {
             }
             Status::RESERVATION_CONFLICT | Status::NAMESPACE_NOT_READY => {
                 let sentence =
-                    format!("another host has the drive that {address} serves; end that one first");
+                    format!("another host has what {address} serves as namespace {nsid}; end that one first");
                 return Err(HostError::new(HostErrorKind::Busy, sentence));
             }
             status => {
                 let sentence = format!(
-                    "the server at {address} does not let a host have its drive alone ({status}); it must be `ocssd serve` of this \
+                    "the server at {address} does not let a host have a namespace alone ({status}); it must be `ocssd serve` of this \
                      version"
                 );
                 return Err(HostError::new(HostErrorKind::Invalid, sentence));
@@ -270,12 +296,9 @@ fn chunk_report(admin: &mut Link, nsid: u32, geometry: &Geometry) -> Result<Chun
     ChunkReport::of_page(&page, geometry)
 }
 
-impl Association {
-    /// Connects to a server, and claims the open-channel drive that it serves.
-    ///
-    /// # Errors
-    /// If there is none, another host has it, or it is none that capsules can carry.
-    pub fn open(endpoint: &Endpoint) -> Result<Self, HostError> {
+impl Begun {
+    /// Connects to a server: an admin queue and an I/O queue.
+    fn open(endpoint: &Endpoint) -> Result<Self, HostError> {
         let visitor = Visitor::new(endpoint.host.as_deref());
         let address = &endpoint.address;
         let subnqn = match &endpoint.subsystem {
@@ -288,30 +311,78 @@ impl Association {
         let mut io = Link::open(address)?;
         let data_max = io.greet()?;
         visitor.connect(&mut io, 1, cntlid, &subnqn)?;
-        let (nsid, ids) = find_drive(&mut admin)?;
-        let oob_bytes = claim(&mut io, nsid)?;
-        tell_all(&mut admin, nsid)?;
-        let (geometry, sectors_max) = sizes(&mut admin, nsid, oob_bytes)?;
-        let report = chunk_report(&mut admin, nsid, &geometry)?;
-        let uuid = Uuid(ids.uuid.or(ids.nguid).unwrap_or_default());
-        Ok(Self { admin, io, data_max, nsid, geometry, sectors_max, report, uuid })
+        let controller = IdentifyController::decode(&identify(&mut admin, 0, Cns::CONTROLLER)?);
+        let controller = controller.map_err(|error| damaged(&error))?;
+        let capsule_bytes = usize_of(controller.fabrics.ioccsz).saturating_mul(16);
+        let capsule_max = capsule_bytes.saturating_sub(Sqe::BYTES);
+        let transfer_max =
+            if controller.mdts == 0 { u32::MAX.into() } else { 4096_u64 << controller.mdts.min(20) };
+        Ok(Self { admin, io, data_max, capsule_max, transfer_max })
+    }
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> HostError {
+    HostError::broken(format!("what the server says of itself: {error}"))
+}
+
+fn uuid_of(ids: &NamespaceIds) -> Uuid {
+    Uuid(ids.uuid.or(ids.nguid).unwrap_or_default())
+}
+
+impl Association {
+    /// Connects to a server, and claims the open-channel drive that it serves.
+    ///
+    /// # Errors
+    /// If there is none, another host has it, or it is none that capsules can carry.
+    pub fn open(endpoint: &Endpoint) -> Result<Self, HostError> {
+        let mut begun = Begun::open(endpoint)?;
+        let what = "open-channel drive; start it with --raw DRIVE";
+        let (nsid, ids) = find(&mut begun.admin, OPEN_CHANNEL, None, what)?;
+        let oob_bytes = claim(&mut begun.io, nsid)?;
+        tell_all(&mut begun.admin, nsid)?;
+        let (geometry, sectors_max) = sizes(&mut begun, nsid, oob_bytes)?;
+        let report = chunk_report(&mut begun.admin, nsid, &geometry)?;
+        Ok(Self { begun, nsid, geometry, sectors_max, report, uuid: uuid_of(&ids) })
+    }
+}
+
+impl TableAssociation {
+    /// Connects to a server, and claims a target of tables that it serves: the one that is namespace `number`, or the first.
+    ///
+    /// # Errors
+    /// If there is none, or another host has it.
+    pub fn open(endpoint: &Endpoint, number: Option<u32>) -> Result<Self, HostError> {
+        let mut begun = Begun::open(endpoint)?;
+        let what = "target of tables; start it with --export tables=lightlsm";
+        let (nsid, ids) = find(&mut begun.admin, tables::CSI, number, what)?;
+        claim(&mut begun.io, nsid)?;
+        let mut page = vec![0; PAGE_BYTES];
+        let ask = Identify { cns: Cns::COMMAND_SET_NAMESPACE, cntid: 0, csi: tables::CSI };
+        succeeded("identify tables", begun.admin.ask(Sqe::identify(nsid, ask), &mut page)?)?;
+        let found = TableNamespace::decode(&page).map_err(|error| damaged(&error))?;
+        let limits = TableLimits {
+            tables_max: found.tables_max,
+            table_bytes_max: found.table_bytes_max,
+            attributes_bytes_max: found.attributes_bytes_max,
+            edits_max: found.edits_max,
+            capacity_bytes: found.nsze,
+        };
+        let bytes_max = usize::try_from(begun.transfer_max).unwrap_or(usize::MAX);
+        Ok(Self { begun, nsid, limits, bytes_max, uuid: uuid_of(&ids) })
     }
 }
 
 /// The drive's shape, and how many sectors a command moves at most.
-fn sizes(admin: &mut Link, nsid: u32, oob_bytes: u32) -> Result<(Geometry, u32), HostError> {
-    let damaged = |error: String| HostError::broken(format!("what the server says of its drive: {error}"));
-    let controller = IdentifyController::decode(&identify(admin, 0, Cns::CONTROLLER)?);
-    let mdts = controller.map_err(|error| damaged(error.to_string()))?.mdts;
+fn sizes(begun: &mut Begun, nsid: u32, oob_bytes: u32) -> Result<(Geometry, u32), HostError> {
+    let (admin, transfer) = (&mut begun.admin, begun.transfer_max);
     let namespace = IdentifyNamespace::decode(&identify(admin, nsid, Cns::NAMESPACE)?);
-    let namespace = namespace.map_err(|error| damaged(error.to_string()))?;
+    let namespace = namespace.map_err(|error| damaged(&error))?;
     let sector_bytes = namespace.format().block_bytes().and_then(|bytes| u32::try_from(bytes).ok());
-    let sector_bytes = sector_bytes.ok_or_else(|| damaged("it has no sectors".to_owned()))?;
+    let sector_bytes = sector_bytes.ok_or_else(|| damaged(&"its drive has no sectors"))?;
     let mut page = vec![0; PAGE_BYTES];
     succeeded("ask for the geometry", admin.ask(Sqe::geometry(nsid), &mut page)?)?;
-    let wire = ocssd20::Geometry::decode(&page).map_err(|error| damaged(error.to_string()))?;
+    let wire = ocssd20::Geometry::decode(&page).map_err(|error| damaged(&error))?;
     let geometry = shape(&wire, sector_bytes, oob_bytes)?;
-    let transfer = if mdts == 0 { u32::MAX.into() } else { 4096_u64 << mdts.min(20) };
     let sectors = transfer / u64::from(sector_bytes + oob_bytes);
     // 64 is what the bitmap of a vector command has.
     let sectors = u32::try_from(sectors.min(ocssd_lightnvm::VECTOR_MAX.into())).expect("at most 64");

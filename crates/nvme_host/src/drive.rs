@@ -6,7 +6,7 @@
 
 use crate::alarm::Alarm;
 use crate::chunk_report::{self, ChunkReport};
-use crate::connect::{Association, QUEUE_ENTRIES};
+use crate::connect::{Association, Begun, QUEUE_ENTRIES};
 use crate::error::HostError;
 use crate::link::Link;
 use crate::part::{Part, cut, spread};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Commands at once (chosen: more than a queue of the server takes; the rest wait here).
 const COMMANDS_MAX: u32 = 1024;
 /// The longest silence of a server that owes an answer (what Linux grants a command of NVMe before it resets the controller).
-const SILENCE_MAX: Nanos = Nanos::from_millis(30_000);
+pub const SILENCE_MAX: Nanos = Nanos::from_millis(30_000);
 
 /// A command that has not ended.
 #[derive(Debug)]
@@ -73,7 +73,8 @@ impl ServedDrive {
     /// # Errors
     /// If this process has no descriptors left.
     pub fn new(association: Association) -> Result<Self, HostError> {
-        let Association { admin, io, data_max, nsid, geometry, sectors_max, report, uuid } = association;
+        let Association { begun, nsid, geometry, sectors_max, report, uuid } = association;
+        let Begun { admin, io, data_max, .. } = begun;
         let alarm = Arc::new(Alarm::of(&io, &admin)?);
         Ok(Self {
             geometry,

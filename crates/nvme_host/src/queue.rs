@@ -19,6 +19,11 @@ pub fn transported(sqe: Sqe, bytes: usize) -> Sqe {
     described(sqe, SglKind::TransportDataBlock, SUBTYPE_TRANSPORT, bytes)
 }
 
+/// The entry with its data in the capsule.
+pub fn in_capsule(sqe: Sqe, bytes: usize) -> Sqe {
+    described(sqe, SglKind::DataBlock, SUBTYPE_OFFSET, bytes)
+}
+
 fn described(sqe: Sqe, kind: SglKind, subtype: u8, bytes: usize) -> Sqe {
     let length_bytes = u32::try_from(bytes).expect("a transfer fits 32 bits");
     sqe.with_sgl(&SglDescriptor { address: 0, length_bytes, kind, subtype })
@@ -43,7 +48,7 @@ impl Link {
     /// # Errors
     /// If the connection ends.
     pub fn connect(&mut self, connect: Connect, data: &ConnectData) -> Result<Cqe, HostError> {
-        let sqe = described(Sqe::connect(connect), SglKind::DataBlock, SUBTYPE_OFFSET, ConnectData::BYTES);
+        let sqe = in_capsule(Sqe::connect(connect), ConnectData::BYTES);
         pdu::push_command(self.out(), &sqe, &data.encode());
         self.completion(&mut [])
     }

@@ -68,6 +68,8 @@ pub struct SharedDrive {
     has_image: bool,
     /// What a served drive is waited for by.
     alarm: Option<Arc<dyn EarlyWake>>,
+    /// Bytes of one request at most.
+    request_bytes: usize,
 }
 
 /// What a drive did so far.
@@ -101,13 +103,13 @@ impl SharedDrive {
         image: Option<Image>,
     ) -> Self {
         let (limits, drive) = (target.limits(), drive.into());
-        let alarm = drive.alarm();
+        let (alarm, request_bytes) = (drive.alarm(), drive.request_bytes_max());
         let mut host = Host::new(drive, clock, buffers);
         host.add(target);
         let has_image = image.is_some();
         let (questions, phase) = (Questions::new(), Phase::On);
         let state = State { host, questions, image, phase, power_cut: None, listeners: 0, is_watched: false };
-        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image, alarm }
+        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image, alarm, request_bytes }
     }
 
     /// From now on the power goes in the middle of request number `requests`, counted from 1.
@@ -169,7 +171,7 @@ impl SharedDrive {
         durability: Durability,
     ) -> (usize, Result<(), StoreError>) {
         let mut added = 0;
-        for part in bytes.chunks(REQUEST_BYTES_MAX) {
+        for part in bytes.chunks(self.request_bytes) {
             // Only the last must wait for the media: a log's bytes become durable from the first on.
             let last = added + part.len() == bytes.len();
             let durability = if last { durability } else { Durability::AtFlush };
@@ -203,7 +205,7 @@ impl SharedDrive {
     /// If the target refuses, or the media cannot be read.
     pub fn read(&self, table: TableId, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
         let mut read = 0;
-        for part in into.chunks_mut(REQUEST_BYTES_MAX) {
+        for part in into.chunks_mut(self.request_bytes) {
             let wanted = part.len();
             let found = self.read_part(table, offset + read as u64, part)?;
             read += found;

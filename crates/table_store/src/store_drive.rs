@@ -1,16 +1,21 @@
-//! The drive below a store: one of this process, or one that a server holds.
+//! What is below a store: a drive of this process, one that a server holds, or a server with the target too.
 //!
 //! Deliberately not here: how either is opened (`drive_of_options`, `served`).
 
+use crate::shared_drive::REQUEST_BYTES_MAX;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::EarlyWake;
 use ocssd_flash::store::StoreError as ImageError;
 use ocssd_flash::{Flash, FlashCounters, PowerCutReport};
 use ocssd_lightnvm::{
-    Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, PayloadFormat, Rejected,
+    Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Payload, PayloadFormat,
+    Rejected,
 };
-use ocssd_nvme_host::{Alarm, ServedDrive};
+use ocssd_nvme_host::{Alarm, ServedDrive, TableLine};
 use std::sync::Arc;
+
+/// Why nothing is asked of a drive that is not here.
+const NO_DRIVE: &str = "the target behind a server gives no commands here";
 
 /// A drive.
 pub enum StoreDrive {
@@ -18,6 +23,21 @@ pub enum StoreDrive {
     Own(Box<Flash>),
     /// Over NVMe/TCP.
     Served(Box<ServedDrive>),
+    /// The target itself is a server's, and its drive cannot be seen from here.
+    Behind(Box<BehindServer>),
+}
+
+/// A server that has drive and target.
+pub struct BehindServer {
+    line: TableLine,
+    /// Nothing of a drive is known here; buffers have sectors of this one's size.
+    geometry: Geometry,
+}
+
+impl From<TableLine> for StoreDrive {
+    fn from(line: TableLine) -> Self {
+        Self::Behind(Box::new(BehindServer { line, geometry: Geometry::example(1, 1, 1, 1, 1) }))
+    }
 }
 
 impl From<Flash> for StoreDrive {
@@ -38,6 +58,7 @@ impl StoreDrive {
         match self {
             Self::Own(flash) => flash.payload_format(),
             Self::Served(drive) => drive.payload_format(),
+            Self::Behind(server) => PayloadFormat::new(Payload::Bytes, &server.geometry),
         }
     }
 
@@ -49,12 +70,28 @@ impl StoreDrive {
                 let alarm: Arc<Alarm> = drive.alarm();
                 Some(alarm)
             }
+            Self::Behind(server) => {
+                let alarm: Arc<Alarm> = Arc::clone(&server.line.alarm);
+                Some(alarm)
+            }
         }
     }
 
     /// It has something to send that its connection did not take yet.
     pub fn wants_room(&self) -> bool {
-        matches!(self, Self::Served(drive) if drive.wants_room())
+        match self {
+            Self::Own(_) => false,
+            Self::Served(drive) => drive.wants_room(),
+            Self::Behind(server) => server.line.alarm.wants_room(),
+        }
+    }
+
+    /// Bytes of one request to the target at most.
+    pub fn request_bytes_max(&self) -> usize {
+        match self {
+            Self::Own(_) | Self::Served(_) => REQUEST_BYTES_MAX,
+            Self::Behind(server) => REQUEST_BYTES_MAX.min(server.line.bytes_max),
+        }
     }
 
     /// Why it cannot keep what is written, in a sentence.
@@ -62,6 +99,7 @@ impl StoreDrive {
         match self {
             Self::Own(flash) => flash.store_error().map(|error| error.sentence.clone()),
             Self::Served(drive) => drive.failure().map(str::to_owned),
+            Self::Behind(server) => server.line.failure.get().cloned(),
         }
     }
 
@@ -69,7 +107,7 @@ impl StoreDrive {
     pub fn counters(&self) -> Option<FlashCounters> {
         match self {
             Self::Own(flash) => Some(flash.counters()),
-            Self::Served(_) => None,
+            Self::Served(_) | Self::Behind(_) => None,
         }
     }
 
@@ -78,6 +116,7 @@ impl StoreDrive {
         match self {
             Self::Own(_) => None,
             Self::Served(drive) => Some(drive.wire_bytes()),
+            Self::Behind(server) => Some(server.line.wire_bytes()),
         }
     }
 
@@ -88,7 +127,7 @@ impl StoreDrive {
     pub fn sync(&mut self) -> Result<(), ImageError> {
         match self {
             Self::Own(flash) => flash.sync(),
-            Self::Served(_) => Ok(()),
+            Self::Served(_) | Self::Behind(_) => Ok(()),
         }
     }
 
@@ -99,7 +138,7 @@ impl StoreDrive {
     pub fn close(&mut self) -> Result<(), ImageError> {
         match self {
             Self::Own(flash) => flash.close(),
-            Self::Served(_) => Ok(()),
+            Self::Served(_) | Self::Behind(_) => Ok(()),
         }
     }
 
@@ -107,7 +146,7 @@ impl StoreDrive {
     pub fn fork(&self) -> Option<Flash> {
         match self {
             Self::Own(flash) => flash.fork(),
-            Self::Served(_) => None,
+            Self::Served(_) | Self::Behind(_) => None,
         }
     }
 
@@ -121,7 +160,7 @@ impl StoreDrive {
     pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, ImageError> {
         match self {
             Self::Own(flash) => flash.power_cut(now, prng),
-            Self::Served(_) => panic!("the power of a served drive is the server's"),
+            Self::Served(_) | Self::Behind(_) => panic!("the power of a served drive is the server's"),
         }
     }
 }
@@ -131,6 +170,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.geometry(),
             Self::Served(drive) => drive.geometry(),
+            Self::Behind(server) => &server.geometry,
         }
     }
 
@@ -138,6 +178,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.chunk(chunk),
             Self::Served(drive) => drive.chunk(chunk),
+            Self::Behind(_) => unreachable!("{NO_DRIVE}"),
         }
     }
 
@@ -145,6 +186,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.submit(now, command, buffers),
             Self::Served(drive) => drive.submit(now, command, buffers),
+            Self::Behind(_) => unreachable!("{NO_DRIVE}"),
         }
     }
 
@@ -152,6 +194,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.room(),
             Self::Served(drive) => drive.room(),
+            Self::Behind(_) => 0,
         }
     }
 
@@ -159,6 +202,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.deadline(),
             Self::Served(drive) => drive.deadline(),
+            Self::Behind(_) => None,
         }
     }
 
@@ -166,6 +210,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.poll_completion(now, buffers),
             Self::Served(drive) => drive.poll_completion(now, buffers),
+            Self::Behind(_) => None,
         }
     }
 
@@ -173,6 +218,7 @@ impl Device for StoreDrive {
         match self {
             Self::Own(flash) => flash.work_ahead(limit),
             Self::Served(drive) => drive.work_ahead(limit),
+            Self::Behind(_) => None,
         }
     }
 }

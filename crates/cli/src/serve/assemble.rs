@@ -188,15 +188,13 @@ fn check_reach(args: &ServeArgs, name: &str, kind: &str) -> anyhow::Result<()> {
             "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP, vfio-user and in Redis' \
              protocol; say --nvme-tcp ADDRESS:PORT, --vfio-user unix:/PATH or --resp tcp:ADDRESS:PORT, or serve a block device, as pblk"
         ),
-        Interface::Zoned | Interface::Log if !has_nvme => bail!(
+        Interface::Zoned | Interface::Log | Interface::Table if !has_nvme => bail!(
             "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP and vfio-user only; say \
              --nvme-tcp ADDRESS:PORT or --vfio-user unix:/PATH, or serve a block device, as pblk"
         ),
-        Interface::Table => bail!(
-            "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \
-             asks it, and block devices, zones, pages, and keys and values can be served"
-        ),
-        Interface::Block | Interface::Zoned | Interface::KeyValue | Interface::Log => Ok(()),
+        Interface::Block | Interface::Zoned | Interface::KeyValue | Interface::Log | Interface::Table => {
+            Ok(())
+        }
     }
 }
 

@@ -97,7 +97,10 @@ fn shape(export: &Export) -> String {
                 (table::bytes(limits.page_bytes_max.into()), table::bytes(limits.flush_bytes_max.into()));
             format!("{size} of pages up to {page}, in flushes up to {flush}")
         }
-        ExportKind::Table(_) => format!("{size} of {}", export.interface()),
+        ExportKind::Table(limits) => {
+            let (count, bytes) = (limits.tables_max, table::bytes(limits.table_bytes_max));
+            format!("{size} of tables and logs, at most {count}, of up to {bytes} each")
+        }
     }
 }
 

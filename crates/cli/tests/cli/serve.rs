@@ -421,7 +421,7 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--nbd unix:s --drive stamps.img", "stamps of 16 bytes"),
         ("--nbd unix:s --drive tiny --target linear", "zone by zone"),
         ("--nbd unix:s --drive none.img --target eleos", "over NVMe/TCP and vfio-user only"),
-        ("--nbd unix:s --drive none.img --target lightlsm", "there is no protocol here"),
+        ("--nbd unix:s --drive none.img --target lightlsm", "served over NVMe/TCP and vfio-user only"),
         ("--nbd unix:s --drive none.img --export a=null@pu:0 --export b=eleos:seed=1@pu:1", "export \"b\""),
         ("--nbd unix:s --drive tiny --export a", "NAME=TARGET"),
         ("--nbd unix:s --drive tiny --export a=null@pu:0 --export a=null@pu:1", "two exports are called"),

@@ -4,13 +4,15 @@ use crate::program::Program;
 use crate::serve::Served;
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
-use ocssd_engine::{Caller, Clock, VirtualClock, WallClock};
+use ocssd_engine::{Caller, Clock, DriveClock, VirtualClock, WallClock};
+use ocssd_lightnvm::interface::Durability;
+use ocssd_lightnvm::interface::table::{TableHint, TableId, TableKind};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, Buffers, ChunkDescriptor, ChunkId, Command, Device, Op, PlaneMode, Ppa,
     Status, Tag,
 };
-use ocssd_nvme_host::{Association, Endpoint, ServedDrive};
-use ocssd_table_store::{Created, ErrorKind, Store, StoreError, StoreOptions};
+use ocssd_nvme_host::{Association, Endpoint, ServedDrive, ServedTables, TableAssociation};
+use ocssd_table_store::{Created, ErrorKind, SharedDrive, Store, StoreDrive, StoreError, StoreOptions};
 use std::sync::Arc;
 
 /// The export that a server has beside the open-channel drive.
@@ -100,10 +102,7 @@ fn threads_share_a_served_drive_and_another_host_is_told_who_has_it() {
         }
     });
     let error = open(&program, &address).err().expect("the drive is claimed");
-    assert!(
-        error.kind == ErrorKind::Busy && error.sentence.contains("another host has the drive"),
-        "{error}"
-    );
+    assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
     drop(store);
     open(&program, &address).expect("nobody has it any more");
 }
@@ -125,6 +124,101 @@ fn a_server_that_goes_is_told_in_words_and_nothing_hangs() {
     assert!(store.close().is_err());
     let (_second, address) = served(&program, "a.img");
     let store = open(&program, &address).expect("it is served");
+    assert!(read(&store, "/1.sst") == [7; 300_000] && store.open_file("/2.sst").is_err());
+}
+
+/// Serves a target of tables on an image.
+fn served_tables(program: &Program) -> (Served<'_>, String) {
+    let quick = QUICK.replace("--raw-set", "--set");
+    let arguments = format!("--nvme-tcp 127.0.0.1:0 --drive a.img --export t=lightlsm {quick}");
+    let served = Served::start_at(program, &arguments);
+    let address = served.serving["nvme"]["addresses"][0].as_str().expect("it says where").to_owned();
+    (served, address)
+}
+
+fn open_tables(program: &Program, address: &str) -> Result<Arc<Store>, StoreError> {
+    let tails = program.path("tails").display().to_string();
+    let options = format!("drive=nvme-tcp://{address},target=served,tails={tails}");
+    Store::open(&StoreOptions::parse(&options)?)
+}
+
+#[test]
+fn files_in_tables_of_a_server_outlive_their_process_and_the_servers() {
+    let program = program();
+    let (mut first, address) = served_tables(&program);
+    let (table, log) = (content(1, 700_001), content(2, 9_999));
+    let store = open_tables(&program, &address).expect("it is served");
+    write(&store, "/1.sst", &table).expect("there is room");
+    let writer = store.create("/2.log", Created::Anew).expect("there is room");
+    writer.append(&log[..5_000]).expect("there is room");
+    writer.sync().expect("the drive works");
+    writer.append(&log[5_000..]).expect("there is room");
+    writer.flush().expect("the tail can be kept");
+    std::mem::forget((writer, store));
+    first.child.kill().expect("it runs");
+    first.child.wait().expect("it can be waited for");
+    let (_second, address) = served_tables(&program);
+    let store = open_tables(&program, &address).expect("it is served");
+    assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
+    let error = open_tables(&program, &address).err().expect("the tables are claimed");
+    assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
+    store.close().expect("the drive works");
+    drop(store);
+    let store = open_tables(&program, &address).expect("whoever has gone has given the tables up");
+    assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
+}
+
+/// A host that went leaves tables that nobody sees: the next gets their names and their room.
+#[test]
+fn tables_that_a_host_did_not_publish_go_when_the_next_one_comes() {
+    let program = program();
+    let (_served, address) = served_tables(&program);
+    let endpoint = Endpoint::parse(&format!("nvme-tcp://{address}")).expect("an address");
+    for round in 0..4 {
+        let association = TableAssociation::open(&endpoint, Some(1)).expect("the one before has gone");
+        let target = ServedTables::new(association).expect("descriptors");
+        let clock = WallClock::default().woken_by(target.line().alarm);
+        let drive = StoreDrive::from(target.line());
+        let (clock, buffers) = (DriveClock::Wall(Box::new(clock)), Buffers::new(drive.payload_format()));
+        let drive = SharedDrive::new(drive, clock, buffers, Box::new(target), None);
+        let hint = TableHint { level: 1, stream: 2 };
+        let begun = drive.create(TableId(7), TableKind::Table, hint, 2_000_000);
+        begun.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let (added, told) = drive.append(TableId(7), &content(round, 2_000_000), Durability::AtFlush);
+        told.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_eq!((added, drive.list().expect("it is served").len()), (2_000_000, 0), "nobody sees it");
+    }
+    let store = open_tables(&program, &address).expect("the one before has gone");
+    write(&store, "/5.sst", &content(5, 2_000_000)).expect("all room is there");
+    assert!(read(&store, "/5.sst") == content(5, 2_000_000));
+}
+
+#[test]
+fn a_server_of_tables_that_goes_is_told_in_words_and_nothing_hangs() {
+    let program = program();
+    let (mut first, address) = served_tables(&program);
+    let store = open_tables(&program, &address).expect("it is served");
+    write(&store, "/1.sst", &[7; 300_000]).expect("there is room");
+    std::thread::scope(|scope| {
+        for thread in 0..3_u8 {
+            let store = Arc::clone(&store);
+            scope.spawn(move || {
+                for round in 0..8_usize {
+                    let (path, content) = (format!("/{thread}.{round}.sst"), vec![thread; 90_000 + round]);
+                    write(&store, &path, &content).expect("there is room");
+                    assert!(read(&store, &path) == content, "{path}");
+                    store.delete(&path).expect("it is there");
+                }
+            });
+        }
+    });
+    first.child.kill().expect("it runs");
+    first.child.wait().expect("it can be waited for");
+    let error = write(&store, "/2.sst", &[8; 300_000]).expect_err("nobody is there");
+    assert!(error.kind == ErrorKind::Io && error.sentence.contains("was lost"), "{error}");
+    assert!(store.close().is_err());
+    let (_second, address) = served_tables(&program);
+    let store = open_tables(&program, &address).expect("it is served");
     assert!(read(&store, "/1.sst") == [7; 300_000] && store.open_file("/2.sst").is_err());
 }
 
@@ -166,6 +260,16 @@ fn what_cannot_be_of_a_served_drive_is_said_in_words() {
         (format!("drive=nvme-tcp://{address},tails=t,flush=never"), "leave tails or flush out"),
         (format!("drive=nvme-tcp://{address}/nqn.other,tails=t"), "there is no subsystem nqn.other"),
         (format!("drive=nvme-tcp://{address},tails=t,on=pu:99"), "unit 99"),
+        (format!("drive=nvme-tcp://{address},tails=t,target=served"), "serves no target of tables"),
+        (format!("drive=nvme-tcp://{address},tails=t,target=served:x"), "served:NUMBER"),
+        (
+            format!("drive=nvme-tcp://{address},tails=t,target=served,placement=level"),
+            "placement is an option of a target",
+        ),
+        (
+            format!("drive=nvme-tcp://{address},tails=t,target=served,on=pu:0"),
+            "has its units where it is served",
+        ),
         ("drive=nvme-tcp://127.0.0.1:1,tails=t".to_owned(), "nobody serves a drive at 127.0.0.1:1"),
         ("drive=nvme-tcp://127.0.0.1,tails=t".to_owned(), "no address and port"),
         ("drive=tiny,tails=t".to_owned(), "for a drive that a server holds"),

@@ -277,7 +277,8 @@ fn has_data(plan: &CommandPlan, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32
 pub fn note_error(sqe: &Sqe, cqe: &Cqe, cntlid: Option<u16>, dispatcher: &mut Dispatcher) {
     dispatcher.stats.errors += 1;
     let found = namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some());
-    let has_lba = cqe.sqid > 0 && !matches!(found, Some(Namespace::KeyValue(_) | Namespace::Pages(_)));
+    let has_lba = cqe.sqid > 0
+        && !matches!(found, Some(Namespace::KeyValue(_) | Namespace::Pages(_) | Namespace::Tables(_)));
     let association = cntlid.and_then(|cntlid| {
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         subsystem.association_mut(cntlid)

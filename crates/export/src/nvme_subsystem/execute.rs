@@ -9,7 +9,7 @@ use super::pages;
 use super::plan::{self, BlockKind, BlockPlan, CommandPlan};
 use super::subsystem::{Namespace, namespace};
 use super::zoned::{self, ZonedPlan};
-use super::{key_value, staged};
+use super::{key_value, staged, tables};
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, Work};
@@ -17,7 +17,7 @@ use crate::pool::PoolPiece;
 use crate::shares::{ClientId, Want};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
-use ocssd_nvme::ocssd20::DsmRange;
+use ocssd_nvme::ocssd20::{Claim, DsmRange};
 use ocssd_nvme::opcode::DataDirection;
 use ocssd_nvme::pages::PageOpcode;
 use ocssd_nvme::sqe::Fuse;
@@ -63,18 +63,22 @@ impl<P> Commands<P> {
             let count = u32::try_from(dispatcher.exports.len()).expect("at most 256");
             return Ok(CommandPlan::Flush { first: 0, count });
         }
+        let claim = subsystem.claim(sqe.nsid);
+        if claim.is_some_and(|holder| holder != self.cntlid) {
+            return Err(Status::RESERVATION_CONFLICT.into());
+        }
         match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
             None => Err(Status::INVALID_NAMESPACE.into()),
             Some(Namespace::Raw) => {
                 let raw = dispatcher.raw.as_ref().expect("it was found");
-                let claim = subsystem.raw_claim();
-                if claim.is_some_and(|holder| holder != self.cntlid) {
-                    return Err(Status::RESERVATION_CONFLICT.into());
-                }
                 Ok(super::raw::judge(sqe, transfer, raw, claim.is_some())?)
             }
             Some(
-                Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id),
+                Namespace::Block(id)
+                | Namespace::Zoned(id)
+                | Namespace::KeyValue(id)
+                | Namespace::Pages(id)
+                | Namespace::Tables(id),
             ) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
                 Transfer::None => Ok(CommandPlan::Flush { first: id.0, count: 1 }),
                 _ => Err(Status::INVALID_SGL_LENGTH.into()),
@@ -82,6 +86,7 @@ impl<P> Commands<P> {
             Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, dispatcher.exports.get(id), transfer)?),
             Some(Namespace::Zoned(id)) => Ok(zoned::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
             Some(Namespace::Pages(id)) => Ok(pages::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
+            Some(Namespace::Tables(id)) => Ok(tables::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
             Some(Namespace::KeyValue(id)) => {
                 let absent = subsystem.absent_key(sqe.nsid);
                 Ok(key_value::judge(sqe, id, dispatcher.exports.get(id), transfer, absent)?)
@@ -135,11 +140,8 @@ impl<P> Commands<P> {
                 true
             }
             CommandPlan::Raw => self.give_raw(key, dispatcher),
-            CommandPlan::Claim(claim) => {
-                let answer = self.claim_raw(claim, dispatcher);
-                self.answer(key, answer, dispatcher);
-                true
-            }
+            CommandPlan::Claim(claim) => self.carry_out_claim(key, claim, dispatcher),
+            CommandPlan::Tables(plan) => self.give_tables(key, plan, dispatcher),
             CommandPlan::Flush { first, count } => self.give_flushes(key, first, count, dispatcher),
             CommandPlan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
                 self.give_discards(key, export, ranges, dispatcher)
@@ -155,6 +157,18 @@ impl<P> Commands<P> {
             CommandPlan::KeyValue(plan) => self.give_key_value(key, plan, dispatcher),
             CommandPlan::Pages(plan) => self.give_pages(key, plan, dispatcher),
         }
+    }
+
+    /// A namespace becomes this host's, or everybody's; false if that must wait.
+    fn carry_out_claim(&mut self, key: SlabKey, claim: Claim, dispatcher: &mut Dispatcher) -> bool {
+        let nsid = self.open.get(key).sqe.nsid;
+        let found = namespace(nsid, &dispatcher.exports, dispatcher.raw.is_some());
+        if let Some(Namespace::Tables(id)) = found {
+            return self.claim_tables(key, id, claim, dispatcher);
+        }
+        let answer = self.claim_raw(nsid, claim, dispatcher);
+        self.answer(key, answer, dispatcher);
+        true
     }
 
     /// Gives the only job of a command, with its piece; false if there is no room.
@@ -270,7 +284,13 @@ impl<P> Commands<P> {
             Answer::Zoned(answer) => zoned::on_done(command, answer, dispatcher),
             Answer::KeyValue(reply) => key_value::on_done(command, &reply, dispatcher),
             Answer::Log(reply) => pages::on_done(command, &reply, dispatcher),
+            Answer::Table(reply) => tables::on_done(command, &reply, dispatcher),
             _ => {}
+        }
+        if let CommandPlan::Claim(_) = command.plan {
+            // What it gave up may have been published since.
+            self.todo.push_back(key);
+            return self.issue(dispatcher);
         }
         if let Answer::Raw(completion) = done.answer {
             command.result = (completion.dw0, completion.dw1);

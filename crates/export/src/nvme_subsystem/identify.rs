@@ -5,6 +5,7 @@ use super::association::{Bound, CHANGED_ZONES_BIT, ERRORS_MAX, KEEP_ALIVE_GRANUL
 use super::key_value;
 use super::pages::namespace as of_pages;
 use super::subsystem::{Namespace, namespace};
+use super::tables::namespace as of_tables;
 use super::zoned;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportKind};
@@ -18,7 +19,7 @@ use ocssd_nvme::identify::{
     Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
-use ocssd_nvme::{Sqe, kv, pages, zns};
+use ocssd_nvme::{Sqe, kv, pages, tables, zns};
 
 /// The NVM command set.
 pub(super) const CSI_NVM: u8 = 0x00;
@@ -140,6 +141,7 @@ const fn csi(namespace: Namespace) -> u8 {
         Namespace::Zoned(_) => zns::CSI,
         Namespace::KeyValue(_) => kv::CSI,
         Namespace::Pages(_) => pages::CSI,
+        Namespace::Tables(_) => tables::CSI,
         Namespace::Raw => CSI_RAW,
     }
 }
@@ -153,6 +155,7 @@ pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
         zns::CSI => has(|kind| matches!(kind, ExportKind::Zoned(_))),
         kv::CSI => has(|kind| matches!(kind, ExportKind::KeyValue(_))),
         pages::CSI => has(|kind| matches!(kind, ExportKind::Log(_))),
+        tables::CSI => has(|kind| matches!(kind, ExportKind::Table(_))),
         _ => false,
     }
 }
@@ -160,9 +163,11 @@ pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
 /// All names of a namespace that it has.
 fn ids(namespace: Namespace, dispatcher: &Dispatcher) -> NamespaceIds {
     let (nguid, eui64) = match namespace {
-        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id) => {
-            names(dispatcher.exports.get(id))
-        }
+        Namespace::Block(id)
+        | Namespace::Zoned(id)
+        | Namespace::KeyValue(id)
+        | Namespace::Pages(id)
+        | Namespace::Tables(id) => names(dispatcher.exports.get(id)),
         Namespace::Raw => {
             let raw = dispatcher.raw.as_ref().expect("it was found");
             let IdentifyNamespace { nguid, eui64, .. } = raw.drive.identify_namespace();
@@ -198,6 +203,10 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
             (export, ExportKind::Log(limits)) => Ok(of_pages(export, &limits).encode().into()),
             _ => unreachable!("a namespace of pages is an export of pages"),
         },
+        (Namespace::Tables(id), tables::CSI) => match kind(id) {
+            (export, ExportKind::Table(limits)) => Ok(of_tables(export, &limits).encode().into()),
+            _ => unreachable!("a namespace of tables is an export of tables"),
+        },
         // It says nothing here: no limits, no protection.
         (Namespace::Block(_) | Namespace::Zoned(_), CSI_NVM) | (Namespace::Raw, CSI_RAW) => {
             Ok(vec![0; STRUCTURE_BYTES])
@@ -206,13 +215,15 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
     }
 }
 
-/// What is said of blocks; keys and pages have none.
+/// What is said of blocks; keys, pages and tables have none.
 fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> Result<IdentifyNamespace, Status> {
     Ok(match namespace {
         Namespace::Block(id) | Namespace::Zoned(id) => {
             block_structure(dispatcher.exports.get(id), transfer_bytes_max(dispatcher))
         }
-        Namespace::KeyValue(_) | Namespace::Pages(_) => return Err(Status::INVALID_FIELD),
+        Namespace::KeyValue(_) | Namespace::Pages(_) | Namespace::Tables(_) => {
+            return Err(Status::INVALID_FIELD);
+        }
         Namespace::Raw => {
             let raw = dispatcher.raw.as_ref().expect("it was found");
             // Metadata cannot be reached through a capsule.
@@ -308,9 +319,11 @@ fn atomic_sizes(export: &Export, sector: u16, transfer_bytes: usize) -> AtomicSi
 
 fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentNamespace {
     let read_only = match namespace {
-        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id) => {
-            dispatcher.exports.get(id).read_only
-        }
+        Namespace::Block(id)
+        | Namespace::Zoned(id)
+        | Namespace::KeyValue(id)
+        | Namespace::Pages(id)
+        | Namespace::Tables(id) => dispatcher.exports.get(id).read_only,
         Namespace::Raw => false,
     };
     IndependentNamespace { nsattr: read_only.into(), nstat: 1, ..IndependentNamespace::default() }
@@ -318,7 +331,7 @@ fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentName
 
 /// CNS 1Ch: which command sets there are, a bit each; they are always all on.
 fn command_sets(dispatcher: &Dispatcher) -> Vec<u8> {
-    let known = [CSI_NVM, kv::CSI, zns::CSI, CSI_RAW, pages::CSI]
+    let known = [CSI_NVM, kv::CSI, zns::CSI, CSI_RAW, pages::CSI, tables::CSI]
         .into_iter()
         .filter(|csi| is_known(*csi, dispatcher));
     let sets = known.fold(0_u64, |sets, csi| sets | 1 << csi);

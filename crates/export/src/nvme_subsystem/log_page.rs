@@ -16,6 +16,7 @@ use ocssd_nvme::kv::{self, KvOpcode};
 use ocssd_nvme::log_page::{CommandEffects, EffectsLog, ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
 use ocssd_nvme::pages::{self, PageOpcode};
 use ocssd_nvme::sqe::GetLogPage;
+use ocssd_nvme::tables::{self, TableOpcode};
 use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, zns};
 use std::net::SocketAddr;
 
@@ -184,7 +185,7 @@ const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
     const RANGES: u8 = IoOpcode::DATASET_MANAGEMENT.0;
     match csi {
         CSI_RAW => (
-            &[FLUSH, READ, IoOpcode::VECTOR_READ.0],
+            &[FLUSH, READ, IoOpcode::VECTOR_READ.0, IoOpcode::CLAIM_DRIVE.0],
             &[WRITE, RANGES, IoOpcode::VECTOR_RESET.0, IoOpcode::VECTOR_WRITE.0, IoOpcode::VECTOR_COPY.0],
         ),
         // Linux serves a namespace that has no Zone Append here for reading only.
@@ -217,6 +218,17 @@ const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
                 PageOpcode::STAGE_ABORT.0,
             ],
             &[PageOpcode::FLUSH_PAGES.0],
+        ),
+        tables::CSI => (
+            &[
+                TableOpcode::FLUSH.0,
+                TableOpcode::READ.0,
+                TableOpcode::ATTRIBUTES.0,
+                TableOpcode::LIST.0,
+                TableOpcode::SYNC.0,
+                IoOpcode::CLAIM_DRIVE.0,
+            ],
+            &[TableOpcode::CREATE.0, TableOpcode::APPEND.0, TableOpcode::EDIT.0],
         ),
         _ => (&[FLUSH, READ, COMPARE], &[WRITE, RANGES, IoOpcode::WRITE_ZEROES.0]),
     }

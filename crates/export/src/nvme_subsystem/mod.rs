@@ -27,6 +27,7 @@ mod plan;
 mod raw;
 mod staged;
 mod subsystem;
+mod tables;
 mod zoned;
 
 pub use admin::{EVENT_REQUESTS_MAX, Reply, is_of_raw, of_raw};

@@ -5,6 +5,7 @@
 use super::pages;
 use super::raw;
 use super::subsystem::{Namespace, namespace};
+use super::tables;
 use crate::dispatcher::Dispatcher;
 use crate::exports::Export;
 use ocssd_lightnvm::interface::zoned::EXTENSION_BYTES;
@@ -26,6 +27,7 @@ pub fn data_bytes(sqe: &Sqe, dispatcher: &Dispatcher) -> u64 {
             KeyValueCommand::of(sqe).bytes.into()
         }
         Some(Namespace::Pages(_)) => pages::data_bytes(sqe),
+        Some(Namespace::Tables(_)) => tables::data_bytes(sqe),
         Some(Namespace::Raw) => {
             let shape = dispatcher.raw.as_ref().expect("it was found").drive.shape();
             raw::data_bytes(sqe, shape)

@@ -6,6 +6,7 @@ use super::command::Transfer;
 use super::key_value::{KvKind, KvPlan};
 use super::pages::{PageKind, PagePlan};
 use super::staged::StageStep;
+use super::tables::TablePlan;
 use super::zoned::{ZonedKind, ZonedPlan};
 use crate::exports::{Export, ExportId};
 use crate::stats::Stats;
@@ -13,6 +14,7 @@ use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::ocssd20::{Claim, DsmRange};
 use ocssd_nvme::sqe::{DatasetManagement, ReadWrite};
+use ocssd_nvme::tables::TableCommand;
 use ocssd_nvme::{IoOpcode, Sqe};
 
 /// What a command comes to.
@@ -35,9 +37,11 @@ pub enum CommandPlan {
     KeyValue(KvPlan),
     /// Something on a namespace of pages.
     Pages(PagePlan),
+    /// Something on a namespace of tables.
+    Tables(TablePlan),
     /// A command of the raw drive; its flush too, if so.
     Raw,
-    /// The raw drive becomes one host's, or everybody's.
+    /// A namespace becomes one host's, or everybody's.
     Claim(Claim),
     /// Nothing: it is advice that is not followed.
     Nothing,
@@ -200,6 +204,15 @@ pub fn count(stats: &mut Stats, plan: &CommandPlan) {
             PageKind::Stat | PageKind::Open(_) | PageKind::Close(_) | PageKind::Stage { .. } => {
                 &mut stats.admins
             }
+        },
+        CommandPlan::Tables(plan) => match plan.command {
+            TableCommand::Append(append) => {
+                stats.fuas += u64::from(append.force_unit_access);
+                &mut stats.writes
+            }
+            TableCommand::Read(_) | TableCommand::Attributes(_) | TableCommand::List(_) => &mut stats.reads,
+            TableCommand::Create(_) | TableCommand::Edit(_) => &mut stats.admins,
+            TableCommand::Sync(_) | TableCommand::Flush => &mut stats.flushes,
         },
         CommandPlan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);

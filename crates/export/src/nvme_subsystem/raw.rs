@@ -99,7 +99,7 @@ impl<P> Commands<P> {
     pub(super) fn give_raw(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         let owner = self.owner(key);
         let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
-        let claim = subsystem.raw_claim();
+        let claim = subsystem.claim(self.open.get(key).sqe.nsid);
         if claim.is_some_and(|holder| holder != self.cntlid) {
             // It was claimed while the data was on its way.
             self.answer(key, Err(Status::RESERVATION_CONFLICT.into()), dispatcher);
@@ -129,7 +129,12 @@ impl<P> Commands<P> {
 
     /// The drive becomes this host's alone, or everybody's again: only with nothing of another host on its way, and for a host
     /// whose data travels in capsules.
-    pub(super) fn claim_raw(&self, claim: Claim, dispatcher: &mut Dispatcher) -> Result<(u32, u32), Refusal> {
+    pub(super) fn claim_raw(
+        &self,
+        nsid: u32,
+        claim: Claim,
+        dispatcher: &mut Dispatcher,
+    ) -> Result<(u32, u32), Refusal> {
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         let raw = dispatcher.raw.as_ref().expect("the command was judged");
         let has_capsules =
@@ -140,7 +145,7 @@ impl<P> Commands<P> {
         if raw.open_jobs() > 0 {
             return Err(Refusal { status: StatusField::retry(Status::NAMESPACE_NOT_READY), dw0: 0 });
         }
-        subsystem.claim_raw(self.cntlid, claim)?;
+        subsystem.set_claim(nsid, self.cntlid, claim)?;
         Ok((raw.drive.shape().metadata_bytes, 0))
     }
 }

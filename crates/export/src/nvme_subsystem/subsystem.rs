@@ -50,6 +50,8 @@ pub enum Namespace {
     KeyValue(ExportId),
     /// Pages of one.
     Pages(ExportId),
+    /// Tables of one.
+    Tables(ExportId),
     /// The raw drive.
     Raw,
 }
@@ -63,8 +65,10 @@ pub struct Subsystem {
     last_cntlid: u16,
     /// Namespaces of keys on which a deletion of one that does not exist is refused (EDNEK).
     refusing: BTreeSet<u32>,
-    /// The association that has the raw drive alone.
-    raw_claim: Option<u16>,
+    /// The associations that have namespaces alone, by the namespaces.
+    claims: BTreeMap<u32, u16>,
+    /// Tables that were begun and are not published, each with its namespace.
+    unpublished: BTreeSet<(u32, u64)>,
 }
 
 impl Subsystem {
@@ -87,7 +91,8 @@ impl Subsystem {
             associations: Vec::new(),
             last_cntlid: 0,
             refusing: BTreeSet::new(),
-            raw_claim: None,
+            claims: BTreeMap::new(),
+            unpublished: BTreeSet::new(),
         })
     }
 
@@ -105,23 +110,43 @@ impl Subsystem {
         };
     }
 
-    /// The association that has the raw drive alone.
+    /// The association that has a namespace alone.
     #[must_use]
-    pub const fn raw_claim(&self) -> Option<u16> {
-        self.raw_claim
+    pub fn claim(&self, nsid: u32) -> Option<u16> {
+        self.claims.get(&nsid).copied()
     }
 
-    /// An association claims the raw drive, or gives it up; it is another's no longer than that one's association lasts.
+    /// An association claims a namespace, or gives it up; it is another's no longer than that one's association lasts.
     ///
     /// # Errors
     /// 083h, if another has it.
-    pub fn claim_raw(&mut self, cntlid: u16, claim: Claim) -> Result<(), Status> {
+    pub fn set_claim(&mut self, nsid: u32, cntlid: u16, claim: Claim) -> Result<(), Status> {
         assert!(self.association(cntlid).is_some(), "association {cntlid} claims, and is over");
-        if self.raw_claim.is_some_and(|holder| holder != cntlid) {
+        if self.claim(nsid).is_some_and(|holder| holder != cntlid) {
             return Err(Status::RESERVATION_CONFLICT);
         }
-        self.raw_claim = (claim == Claim::Take).then_some(cntlid);
+        match claim {
+            Claim::Take => self.claims.insert(nsid, cntlid),
+            Claim::GiveUp => self.claims.remove(&nsid),
+        };
         Ok(())
+    }
+
+    /// A table that nobody sees yet was begun.
+    pub fn note_begun(&mut self, nsid: u32, table: u64) {
+        self.unpublished.insert((nsid, table));
+    }
+
+    /// A table was published, or is gone.
+    pub fn note_over(&mut self, nsid: u32, table: u64) {
+        self.unpublished.remove(&(nsid, table));
+    }
+
+    /// A table of a namespace that nobody sees yet, taken out.
+    pub fn take_unpublished(&mut self, nsid: u32) -> Option<u64> {
+        let found = self.unpublished.range((nsid, 0)..=(nsid, u64::MAX)).next().copied()?;
+        self.unpublished.remove(&found);
+        Some(found.1)
     }
 
     /// An association, if it has not ended.
@@ -244,7 +269,7 @@ impl Subsystem {
         };
         let association = &mut self.associations[place];
         if association.admin == name {
-            self.raw_claim = self.raw_claim.filter(|&holder| holder != cntlid);
+            self.claims.retain(|_, holder| *holder != cntlid);
             let ended = self.associations.swap_remove(place);
             return ended.queues.into_iter().map(|(_, queue)| queue).collect();
         }
@@ -276,7 +301,7 @@ const fn wrong_data(offset: u16) -> ConnectStatus {
     ConnectStatus::InvalidParameters { offset, in_data: true }
 }
 
-/// The namespace of this number: exports first, in order, then the raw drive. Tables have no command set, and are none.
+/// The namespace of this number: exports first, in order, then the raw drive.
 #[must_use]
 pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespace> {
     let count = u32::try_from(exports.len()).expect("a host has at most 256 targets");
@@ -288,7 +313,7 @@ pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespac
                 ExportKind::Zoned(_) => Some(Namespace::Zoned(id)),
                 ExportKind::KeyValue(_) => Some(Namespace::KeyValue(id)),
                 ExportKind::Log(_) => Some(Namespace::Pages(id)),
-                ExportKind::Table(_) => None,
+                ExportKind::Table(_) => Some(Namespace::Tables(id)),
             }
         }
         place if place == count && has_raw => Some(Namespace::Raw),
@@ -360,14 +385,15 @@ mod tests {
         assert_eq!(join(2, "nqn.b", cntlid), Err(ConnectStatus::InvalidHost));
         assert_eq!(join(2, "nqn.a", cntlid + 1), Err(wrong_data(16)));
         assert_eq!(join(2, "nqn.a", cntlid), Ok(()));
-        assert_eq!((served.claim_raw(cntlid, Claim::Take), served.raw_claim()), (Ok(()), Some(cntlid)));
+        assert_eq!((served.set_claim(3, cntlid, Claim::Take), served.claim(3)), (Ok(()), Some(cntlid)));
+        assert_eq!(served.claim(2), None, "another namespace");
         let other =
             served.begin(&connect(0), &data("nqn.test", "nqn.b", DYNAMIC_CNTLID), &arrival((9, 0))).unwrap();
-        assert_eq!(served.claim_raw(other, Claim::Take), Err(Status::RESERVATION_CONFLICT));
+        assert_eq!(served.set_claim(3, other, Claim::Take), Err(Status::RESERVATION_CONFLICT));
         assert_eq!(served.leave(cntlid, (2, 0)), []);
-        assert_eq!((served.leave(other, (9, 0)), served.raw_claim()), (vec![], Some(cntlid)));
+        assert_eq!((served.leave(other, (9, 0)), served.claim(3)), (vec![], Some(cntlid)));
         assert_eq!((served.leave(cntlid, (0, 0)), served.association_count()), (vec![(1, 0)], 0));
-        assert_eq!(served.raw_claim(), None, "it ends with the association");
+        assert_eq!(served.claim(3), None, "it ends with the association");
     }
 
     #[test]

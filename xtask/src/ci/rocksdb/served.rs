@@ -32,6 +32,30 @@ pub fn run(rocks: &Rocks, ocssd: &Path) -> Result<()> {
     let (server, store) = serve(rocks, ocssd, &image)?;
     let told = rocks.program(&Program::Ldb, &store).args(["checkconsistency"]).succeeds()?;
     ensure!(told.contains("OK"), "after a kill of the server ldb should say OK, but said:\n{told}");
+    server.stop()?;
+    tables(rocks, ocssd)
+}
+
+/// The target is the server's too: the same, and whoever is killed leaves nothing behind.
+fn tables(rocks: &Rocks, ocssd: &Path) -> Result<()> {
+    let mut format = Command::new(ocssd);
+    let image = rocks.path("tables.ocssd");
+    format.arg("format").arg(&image).arg("--drive").arg(rocks.path("drive.toml"));
+    crate::process::run(&mut format)?;
+    let image = image.display().to_string();
+    let target = "t=lightlsm:placement=vertical";
+    let arguments = ["--nvme-tcp", "127.0.0.1:0", "--drive", &image, "--export", target];
+    let (server, store) = serve_at(rocks, ocssd, &arguments)?;
+    let store = format!("{store},target=served");
+    super::on_an_image(rocks, &store)?;
+    let counted = kill::count_after(rocks, &store, REPORTED)?;
+    ensure!(counted >= REPORTED, "{REPORTED} keys were put before the kill, and {counted} are there");
+    println!("killed after {REPORTED} reported puts on served tables: {counted} keys are there");
+    gone(rocks, &store, server)?;
+    let (server, store) = serve_at(rocks, ocssd, &arguments)?;
+    let store = format!("{store},target=served");
+    let told = rocks.program(&Program::Ldb, &store).args(["checkconsistency"]).succeeds()?;
+    ensure!(told.contains("OK"), "after a kill of the server ldb should say OK, but said:\n{told}");
     server.stop().map(|_| ())
 }
 
@@ -39,7 +63,12 @@ pub fn run(rocks: &Rocks, ocssd: &Path) -> Result<()> {
 fn serve(rocks: &Rocks, ocssd: &Path, image: &Path) -> Result<(Served, String)> {
     let (image, drive) = (image.display().to_string(), rocks.path("drive.toml").display().to_string());
     let arguments = ["--nvme-tcp", "127.0.0.1:0", "--drive", &drive, "--raw", &image];
-    let (server, said) = Served::start(ocssd, &arguments)?;
+    serve_at(rocks, ocssd, &arguments)
+}
+
+/// A server, and the store that is reached there.
+fn serve_at(rocks: &Rocks, ocssd: &Path, arguments: &[&str]) -> Result<(Served, String)> {
+    let (server, said) = Served::start(ocssd, arguments)?;
     let address = said.split_once("\"addresses\": [").and_then(|(_, rest)| rest.split('"').nth(1));
     let address = address.context("the server did not say where it listens")?;
     let tails = rocks.path("served");

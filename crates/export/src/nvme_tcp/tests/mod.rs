@@ -8,4 +8,5 @@ mod hostile;
 mod key_value;
 mod pages;
 mod raw;
+mod tables;
 mod zoned;
