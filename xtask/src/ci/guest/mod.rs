@@ -80,11 +80,25 @@ const SERVE_ZONES: &[&str] = &[
     "--export",
     "k=kv@pu:6-7",
     "--export",
-    "t=ox-block@pu:8-9",
+    "t=ox-block:block_bytes=4096@pu:8-9",
 ];
 
 /// Chooses one kernel by its package.
 const KERNEL: &str = "OCSSD_KERNEL";
+
+/// A drive for nothing but transactions: beside zones or keys a controller takes shorter commands, and so shorter ones.
+const SERVE_TRANSACTIONS: &[&str] = &[
+    "--drive",
+    "tiny",
+    "--set",
+    "chunks_per_pu=128",
+    "--set",
+    "sectors_per_chunk=256",
+    "--set",
+    "media.program=5us",
+    "--target",
+    "ox-block:block_bytes=4096",
+];
 
 /// Programs of this machine for file systems on zones.
 const FILE_SYSTEM_PROGRAMS: &[&str] =
@@ -173,10 +187,11 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
     }
     let server = Server::start(program, &[OVER_TCP, SERVE].concat())?;
     let zones = Server::start(program, &[OVER_TCP, SERVE_ZONES].concat())?;
+    let transactions = Server::start(program, &[OVER_TCP, SERVE_TRANSACTIONS].concat())?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
         "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={} \
-         ocssd_zones_port={} ocssd_zones_nqn={} ocssd_conform={}",
+         ocssd_zones_port={} ocssd_zones_nqn={} ocssd_conform={} ocssd_transactions_port={} ocssd_transactions_nqn={}",
         proxy.port(),
         server.nqn,
         extent.blocks,
@@ -184,7 +199,9 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
         extent.fio_cuts,
         zones.port,
         zones.nqn,
-        extent.conform
+        extent.conform,
+        transactions.port,
+        transactions.nqn
     );
     let socket = disk.socket();
     let machine = Machine {
@@ -207,6 +224,7 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
     ensure!(passed >= least, "only {passed} of at least {least} checks were made in the guest");
     server.stop()?;
     zones.stop()?;
+    transactions.stop()?;
     disk.finish()?;
     Ok(passed)
 }

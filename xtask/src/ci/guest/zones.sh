@@ -13,13 +13,28 @@ check two-drives-are-told-apart sh -c "! dmesg | grep -i 'duplicate IDs'"
 check two-drives-disconnect nvme disconnect -n "$first_nqn"
 check two-drives-are-one-again until_true block_devices_are 3
 . /namespaces.sh
-# Kernels from 6.11 on show what is written as a whole or not at all: a mebibyte where a request is a transaction, and of blocks
-# that promise nothing no more than the block itself.
-transactions=/sys/block/$(block_of 4)/queue
-if [ -e "$transactions/atomic_write_unit_max_bytes" ]; then
-    check transactions-are-atomic grep -qx 1048576 "$transactions/atomic_write_max_bytes"
-    check transactions-are-atomic-for-files grep -qx 1048576 "$transactions/atomic_write_unit_max_bytes"
-    check blocks-are-not [ "$(cat "/sys/block/$blocks/queue/atomic_write_max_bytes")" -le 4096 ]
+# Kernels from 6.11 on show what is written as a whole or not at all: where a request is a transaction as much as a command
+# carries, 256 KiB beside zones and keys and a mebibyte alone, and of blocks that promise nothing no more than a sector.
+# atomic_is FILE BYTES NSID...: a path or device of such a namespace has these bytes there; of any, without a number.
+atomic_is() {
+    for place in /sys/block/nvme*n*; do
+        [ -n "$3" ] && [ "$(cat "$place/nsid")" != "$3" ] && continue
+        grep -qx "$2" "$place/queue/$1" && return
+    done
+    return 1
+}
+mebibyte_is_there() {
+    atomic_is atomic_write_max_bytes 1048576 && atomic_is atomic_write_unit_max_bytes 1048576
+}
+alone="-t tcp -a 10.0.2.2 -s $ocssd_transactions_port -n $ocssd_transactions_nqn"
+if [ -e "/sys/block/$blocks/queue/atomic_write_unit_max_bytes" ]; then
+    check transactions-are-atomic atomic_is atomic_write_max_bytes 262144 4
+    check transactions-are-atomic-for-files atomic_is atomic_write_unit_max_bytes 262144 4
+    check blocks-are-atomic-one-by-one atomic_is atomic_write_max_bytes 4096 2
+    check transactions-not-longer fails mebibyte_is_there
+    check transactions-connect nvme connect $alone $host
+    check transactions-alone-are-longer until_true mebibyte_is_there
+    check transactions-disconnect nvme disconnect -n "$ocssd_transactions_nqn"
 fi
 # The zones through the kernel's own driver, by the model that judges them in the simulator.
 # Streams of requests have moods: some describe zones, others open random write areas.
