@@ -48,6 +48,13 @@ fn what_was_half_reset_is_not_written_on() {
     }
 }
 
+/// Two lines from which a sector could not be read waited to be read again until the buffer was empty. Users had filled a buffer
+/// unit in part, and were not let in to fill the rest before a line was free: changes ended with room for a third more.
+#[test]
+fn lines_are_read_again_beside_a_buffer_unit_that_nobody_fills() {
+    assert_ends_well_at(Size::Any, registry::find("pblk").expect("a kind"), 1813);
+}
+
 /// Lines taken to be reset were missing among the free ones when everything was checked.
 #[test]
 fn a_check_finds_lines_that_wait_to_be_erased() {

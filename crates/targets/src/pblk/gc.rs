@@ -337,14 +337,16 @@ impl Pblk {
         let is_stuck = relocator.victim().is_none() && !relocator.has_reads();
         // Padding is space lost: buffer units are closed only when no other victim would fill them, and nothing on its way drains.
         let is_wanted = self.limiter.gc_should_run() || self.gc.levelling.is_some();
-        if is_stuck && is_wanted && self.is_all_programmed() {
+        // Then nothing goes on but what users are not let in to fill: no successor is in that, or it would be closed here.
+        let is_still = is_stuck && is_wanted && self.is_all_programmed();
+        if is_still {
             let awaiting: Vec<LineId> = relocator.awaiting().collect();
             if self.close_holding(|line| awaiting.contains(&line)) {
                 self.call(Due::ALL);
                 return;
             }
         }
-        let all_written = self.write_buffer.in_use() == 0;
+        let all_written = is_still || self.write_buffer.in_use() == 0;
         let buffer = u64::from(self.write_buffer.count());
         let programmed = self.stats.units_programmed;
         // Nothing that was programmed, nothing that could be moved now and not before.
