@@ -55,14 +55,15 @@ fn tight_instances_go_on() {
 }
 
 /// With four pages of the map in memory. 581 and 1313: chunks of pages took as many write units elsewhere as they gave back.
-/// 768: chunks that died were held by copies in a page of the log for which nobody waited.
+/// 768: chunks that died were held by copies in a page of the log for which nobody waited. 1813: chunks of pages that could not be
+/// reset took the room of garbage collection, and changes ended beside a hundred chunks that were nearly empty.
 #[test]
 fn instances_with_few_pages_of_the_map_in_memory_go_on() {
     let kind = registry::find("ox-block").expect("a kind");
     let held = [("map_page_bytes", "128"), ("map_cache_bytes", "512")];
     let held = held.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let asked = Asked::of(kind, Size::Any, &held);
-    for seed in [581, 768, 1313] {
+    for seed in [581, 768, 1313, 1813] {
         let done = run_asked(kind, &asked, seed, &|_| true, Keep::Nothing, &Arc::default());
         let ran = done.expect("one of the drives fits").ran;
         if let Ended::Failed(failure) = ran.ended {

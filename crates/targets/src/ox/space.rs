@@ -95,6 +95,10 @@ pub struct Space<L> {
     checkpoint_quota: u32,
     map_quota: u32,
     reserve: u32,
+    /// Chunks kept for pages of the map that garbage collection may open all the same.
+    lent: u32,
+    /// Users opened a chunk since some were lent.
+    may_lend: bool,
     /// By group: garbage is collected there.
     marked: Vec<bool>,
     /// Chunks that hold what can neither be read nor given up: they are left as they are until that can, or is not needed.
@@ -126,6 +130,8 @@ impl<L: Live> Space<L> {
             checkpoint_quota: sizes.checkpoint_chunks,
             map_quota: sizes.map_chunks,
             reserve: sizes.reserve,
+            lent: 0,
+            may_lend: true,
             marked: vec![false; groups],
             shape,
             pool,
@@ -149,8 +155,25 @@ impl<L: Live> Space<L> {
     }
 
     /// Free chunks that garbage collection may open.
-    pub const fn left_to_gc(&self) -> u32 {
-        self.pool.free().saturating_sub(self.owed())
+    pub fn left_to_gc(&self) -> u32 {
+        self.pool.free().saturating_sub(self.owed() - self.lent.min(self.map_left()))
+    }
+
+    /// Lends garbage collection the chunks that are kept for pages of the map. Chunks of pages that cannot be reset are owed again
+    /// and never free: a few of them in a row take what garbage collection needs to make others free. Once until users open a
+    /// chunk, or chunks that give next to nothing would be moved for ever. True if that gives it room it has not got.
+    pub fn lend_map_chunks(&mut self) -> bool {
+        if !self.may_lend || self.left_to_gc() > 0 {
+            return false;
+        }
+        self.lent = self.map_left();
+        let has_room = self.left_to_gc() > 0;
+        self.may_lend = !has_room;
+        if !has_room {
+            self.lent = 0;
+        }
+        assert!(self.may_lend == (self.lent == 0), "{} chunks are lent for nothing", self.lent);
+        has_room
     }
 
     /// Garbage is collected in a group from now on, or not any more.
@@ -183,6 +206,8 @@ impl<L: Live> Space<L> {
         if !self.allows(claim) {
             return None;
         }
+        let is_lent = claim == Claim::Gc && self.pool.free() <= self.owed();
+        assert!(!is_lent || self.lent > 0, "garbage collection takes a chunk that is owed");
         let all_marked = self.marked.iter().all(|&marked| marked);
         let Self { pool, marked, shape, .. } = self;
         let groups_beside = pool.groups() > 1;
@@ -200,6 +225,8 @@ impl<L: Live> Space<L> {
             Claim::Checkpoint => Role::Checkpoint,
             Claim::Map => Role::Map,
         };
+        self.lent -= u32::from(is_lent);
+        self.may_lend |= claim == Claim::User;
         self.set_role(chunk, role);
         assert_eq!(self.pins[chunk.index()], 0, "chunk {} is opened with data to be committed", chunk.0);
         assert_eq!(self.live.count(chunk), 0, "chunk {} is opened with data in it", chunk.0);
@@ -384,6 +411,10 @@ impl<L: Live> Space<L> {
         self.stuck[chunk.index()] = false;
         if is_good {
             self.pool.freed(chunk);
+            // What was lent is kept again once it is there.
+            if self.pool.free() > self.owed() {
+                self.lent = 0;
+            }
         } else {
             self.pool.mark_bad(chunk);
         }
@@ -399,6 +430,8 @@ impl<L: Live> Space<L> {
     pub fn check(&self) {
         self.pool.check();
         self.live.check();
+        let has_enough = self.pool.free() > self.owed();
+        assert!(self.lent == 0 || !has_enough, "chunks of the map are lent, and there are enough");
         self.closed.check(|chunk| {
             let is_listed = self.pool.get(chunk) == ChunkUse::Closed && self.role(chunk) == Role::Data;
             is_listed.then(|| (self.pool.group_of(chunk), self.live_count(chunk)))
