@@ -62,7 +62,7 @@ struct Exploration<'a> {
 impl WithContract for Exploration<'_> {
     type Out = Option<Explored>;
 
-    fn with<C: Contract + Clone>(self, contract: C, beside: Option<C>) -> Option<Explored>
+    fn with<C: Contract + Clone>(self, contract: C, beside: Vec<C>) -> Option<Explored>
     where
         for<'a> KindMount<'a>: Mount<C::Target>,
     {
@@ -71,7 +71,7 @@ impl WithContract for Exploration<'_> {
             Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
         let journal = Journal::new(Keep::Nothing);
         let mut world = World::new(flash, plan.units.clone(), contract, plan.bound, journal);
-        if let Some((beside, contract)) = plan.beside.as_ref().zip(beside) {
+        for (beside, contract) in plan.beside.iter().zip(beside) {
             world = world.and(beside.units.clone(), contract);
         }
         let mounts = Mounts::of(plan, kind);

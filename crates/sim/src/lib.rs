@@ -4,6 +4,7 @@
 //! A failing seed is run again with a journal and made short (`shrink`). Everything is virtual time and one thread; the
 //! same seed gives the same run on every machine. Deliberately not here: the command line (`cli`).
 
+mod any_contract;
 pub mod block;
 pub mod campaign;
 pub mod contract;

@@ -5,6 +5,7 @@
 use crate::plan::{Beside, WorldPlan};
 use crate::world::Mount;
 use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_lightnvm::interface::key_value::KvTarget;
 use ocssd_lightnvm::interface::log_structured::LogTarget;
 use ocssd_lightnvm::interface::table::TableTarget;
@@ -28,17 +29,23 @@ pub(crate) fn kind_beside<'a>(kind: &'a Kind, beside: &Beside) -> &'a Kind {
 pub(crate) struct Mounts<'a> {
     /// The one that is asked for.
     pub first: KindMount<'a>,
-    beside: Option<KindMount<'a>>,
+    beside: Vec<KindMount<'a>>,
 }
 
 impl<'a> Mounts<'a> {
     pub(crate) fn of(plan: &'a WorldPlan, kind: &'a Kind) -> Self {
-        let beside = plan.beside.as_ref().map(|beside| KindMount {
+        let beside = plan.beside.iter().map(|beside| KindMount {
             kind: kind_beside(kind, beside),
             units: &beside.units,
             options: &beside.options,
         });
+        let beside = beside.collect();
         Self { first: KindMount { kind, units: &plan.units, options: &plan.options }, beside }
+    }
+
+    /// True if all keep their size when chunks go bad.
+    pub(crate) fn keep_size(&self) -> bool {
+        std::iter::once(&self.first).chain(&self.beside).all(|mount| mount.kind.limits().keeps_size)
     }
 
     pub(crate) fn all<T: ?Sized>(&self) -> Vec<&dyn Mount<T>>
@@ -74,6 +81,12 @@ impl KindMount<'_> {
 impl Mount<dyn BlockTarget> for KindMount<'_> {
     fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn BlockTarget>, String> {
         self.kind.make(device, &self.spec()).map(|made| made.target)
+    }
+}
+
+impl Mount<AnyTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<AnyTarget>, String> {
+        self.kind.make_any(device, &self.spec()).map(|made| Box::new(made.target))
     }
 }
 

@@ -149,10 +149,10 @@ impl fmt::Display for Step {
     }
 }
 
-/// A second target on the drive, on units of its own.
+/// Another target on the drive, on units of its own.
 #[derive(Clone, Debug)]
 pub struct Beside {
-    /// Its kind: that of the first, or another of the registry that is spoken to by the same interface.
+    /// Its kind: that of the first, or another of the registry.
     pub kind: String,
     /// The units it is on.
     pub units: Vec<PuId>,
@@ -178,8 +178,8 @@ pub struct WorldPlan {
     pub mix: Mix,
     /// What is done.
     pub steps: Vec<Step>,
-    /// Who else is on the drive: both are mounted, cut and shut down together, and know nothing of each other.
-    pub beside: Option<Beside>,
+    /// Who else is on the drive: all are mounted, cut and shut down together, and know nothing of each other.
+    pub beside: Vec<Beside>,
     /// The drive lies in an image on a simulated disk; its power does not go, but its process and its host do.
     pub disk: bool,
     /// No request may take longer, but for latency spikes.
@@ -213,7 +213,7 @@ impl fmt::Display for WorldPlan {
         for options in &self.later_options {
             writeln!(f, "then mounted with {}", in_words(options))?;
         }
-        if let Some(beside) = &self.beside {
+        for beside in &self.beside {
             let (kind, units) = (&beside.kind, beside.units.len());
             writeln!(f, "beside it: {kind} on {units} units, {}", in_words(&beside.options))?;
         }

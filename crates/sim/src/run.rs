@@ -4,7 +4,7 @@
 //! seeds (`campaign`).
 
 use crate::contract::{Broken, Contract};
-use crate::contract_of::{WithContract, with_contract_of};
+use crate::contract_of::{WithContract, has_several_interfaces, with_contract_of};
 use crate::disk::Disk;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
@@ -76,7 +76,7 @@ struct Run<'a> {
 impl WithContract for Run<'_> {
     type Out = Ran;
 
-    fn with<C: Contract>(self, contract: C, beside: Option<C>) -> Ran
+    fn with<C: Contract>(self, contract: C, beside: Vec<C>) -> Ran
     where
         for<'a> KindMount<'a>: Mount<C::Target>,
     {
@@ -85,10 +85,13 @@ impl WithContract for Run<'_> {
         let journal = Journal::new(keep);
         let mut world =
             World::new(flash, plan.units.clone(), contract, plan.bound, journal).ends_with(is_over);
-        if let Some((beside, contract)) = plan.beside.as_ref().zip(beside) {
+        for (beside, contract) in plan.beside.iter().zip(beside) {
             world = world.and(beside.units.clone(), contract);
-            world.tally.add("worlds.two_targets", 1);
         }
+        let has = |count: usize| u64::from(plan.beside.len() + 1 == count);
+        world.tally.add("worlds.two_targets", has(2));
+        world.tally.add("worlds.three_targets", has(3));
+        world.tally.add("worlds.of_several_interfaces", u64::from(has_several_interfaces(kind, plan)));
         world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
         let targets = Mounts::of(plan, kind);
         let mut runner = Runner { world, targets, plan, disk, step: 0, mounts: 0 };
@@ -258,7 +261,7 @@ where
 
     /// A mount was refused: that is for a disk that fails, and not for one that works.
     fn refused(&mut self, sentence: String) -> Result<(), Cause> {
-        if !self.targets.first.kind.limits().keeps_size && self.world.has_lost_chunks() {
+        if !self.targets.keep_size() && self.world.has_lost_chunks() {
             // Its size follows from the chunks that are left, and may be none.
             return Err(Broken::new(LIMIT, "a device of some size", sentence).into());
         }

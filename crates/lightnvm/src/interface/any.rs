@@ -188,8 +188,29 @@ pub enum AnyTarget {
 }
 
 /// Writes the conversions of one interface.
+/// The targets of one interface among those of any: their requests, their replies, and they themselves.
+pub trait OfInterface: Target {
+    /// Which interface it is.
+    const INTERFACE: Interface;
+
+    /// The target within, if it is of this interface.
+    fn within(any: &AnyTarget) -> Option<&Self>;
+
+    /// As [`Self::within`], to be changed.
+    fn within_mut(any: &mut AnyTarget) -> Option<&mut Self>;
+
+    /// The request, if it is to a target of this interface.
+    fn request(any: &AnyRequest) -> Option<&Self::Request>;
+
+    /// The reply, if it is from a target of this interface.
+    fn reply(any: &AnyReply) -> Option<&Self::Reply>;
+
+    /// A request to a target of any interface.
+    fn ask(request: Self::Request) -> AnyRequest;
+}
+
 macro_rules! of_interface {
-    ($name:ident, $target:ident, $reply:ident) => {
+    ($name:ident, $target:ident, $request:ident, $reply:ident) => {
         impl From<$reply> for AnyReply {
             #[inline(always)]
             fn from(reply: $reply) -> Self {
@@ -202,14 +223,38 @@ macro_rules! of_interface {
                 Self::$name(Member::new(target))
             }
         }
+
+        impl OfInterface for dyn $target {
+            const INTERFACE: Interface = Interface::$name;
+
+            fn within(any: &AnyTarget) -> Option<&Self> {
+                if let AnyTarget::$name(member) = any { Some(member.target.as_ref()) } else { None }
+            }
+
+            fn within_mut(any: &mut AnyTarget) -> Option<&mut Self> {
+                if let AnyTarget::$name(member) = any { Some(member.target.as_mut()) } else { None }
+            }
+
+            fn request(any: &AnyRequest) -> Option<&$request> {
+                if let AnyRequest::$name(request) = any { Some(request) } else { None }
+            }
+
+            fn reply(any: &AnyReply) -> Option<&$reply> {
+                if let AnyReply::$name(reply) = any { Some(reply) } else { None }
+            }
+
+            fn ask(request: $request) -> AnyRequest {
+                AnyRequest::$name(request)
+            }
+        }
     };
 }
 
-of_interface!(Block, BlockTarget, BlockReply);
-of_interface!(Zoned, ZonedTarget, ZonedReply);
-of_interface!(Log, LogTarget, LogReply);
-of_interface!(Table, TableTarget, TableReply);
-of_interface!(KeyValue, KvTarget, KvReply);
+of_interface!(Block, BlockTarget, BlockRequest, BlockReply);
+of_interface!(Zoned, ZonedTarget, ZonedRequest, ZonedReply);
+of_interface!(Log, LogTarget, LogRequest, LogReply);
+of_interface!(Table, TableTarget, TableRequest, TableReply);
+of_interface!(KeyValue, KvTarget, KvRequest, KvReply);
 
 /// The same for the target within, whatever its interface.
 macro_rules! within {

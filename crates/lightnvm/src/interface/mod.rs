@@ -25,7 +25,7 @@ pub mod log_structured;
 pub mod table;
 pub mod zoned;
 
-pub use any::{AnyReply, AnyRequest, AnyTarget, Interface, Member};
+pub use any::{AnyReply, AnyRequest, AnyTarget, Interface, Member, OfInterface};
 pub use content::{Content, Durability, PIECES_MAX, Piece, StageId, StageLimits, StageOp, StageRefusal};
 pub use list::{Entry, List};
 

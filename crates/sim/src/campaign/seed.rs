@@ -81,7 +81,7 @@ fn assert_options_are_read(asked: &Asked<'_>, plan: &WorldPlan) {
     for options in std::iter::once(&plan.options).chain(&plan.later_options) {
         check(asked.target, options);
     }
-    if let Some(beside) = &plan.beside {
+    for beside in &plan.beside {
         check(&beside.kind, &beside.options);
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn draw_any(draw: &mut Draw, plan: &mut WorldPlan, target: &str) {
 /// True if all targets look whose a sector is that they read. Linux's pblk moves it without; ox-block takes it for lost.
 fn all_look(target: &str, plan: &WorldPlan) -> bool {
     let looks = |kind: &str| !matches!(kind, "linux-pblk" | "ox-block");
-    looks(target) && plan.beside.as_ref().is_none_or(|beside| looks(&beside.kind))
+    looks(target) && plan.beside.iter().all(|beside| looks(&beside.kind))
 }
 
 /// Now and then writes do not reach their places, and the drive says that they did.

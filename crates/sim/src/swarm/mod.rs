@@ -82,7 +82,7 @@ const LOSS: &str = "loss";
 const CHECKPOINTS: &str = "checkpoints";
 const DISK: &str = "disk";
 const RARE: &str = "rare";
-/// Draws of worlds of two targets.
+/// Draws of worlds of several targets.
 const BESIDE: &str = "beside";
 
 /// The option of every kind whose blocks may be smaller than sectors.
@@ -186,15 +186,16 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     let size = if own.is_some() || is_on_disk { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
     drive::enlarge_one_unit(&mut config.geometry, size, target);
+    let mut units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
+    let may_share = own.is_none() && !is_on_disk;
+    let others = if may_share { beside::split(&prng, target, &mut units) } else { Vec::new() };
+    let is_one_interface = !others.iter().any(beside::Other::is_of_other_interface);
+    let asked = &Asked { may_lose_content: asked.may_lose_content && is_one_interface, ..*asked };
     if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
-    let mut units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
-    let may_share = own.is_none() && !is_on_disk;
-    let others =
-        if may_share { beside::split(&mut Draw::new(&prng, BESIDE), target, &mut units) } else { None };
-    if others.is_some() && size == Size::Tiny {
-        beside::enlarge(&mut config.geometry);
+    if !others.is_empty() && size == Size::Tiny {
+        beside::enlarge(&mut config.geometry, 1 + others.len());
     }
     if asked.fixed(BLOCK_BYTES).is_some() || !asked.may_lose_content {
         // A stamp stands for a whole sector, and content of other interfaces has any length.
@@ -218,7 +219,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
         later_options: Vec::new(),
         mix,
         steps,
-        beside: None,
+        beside: Vec::new(),
         disk: false,
         bound: BOUND,
     };
@@ -236,9 +237,8 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
         None if size == Size::Any => rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan),
         None => {}
     }
-    if let Some(units) = others {
-        beside::draw(&mut Draw::new(&prng, "beside of its own"), asked, size, units, &mut plan);
-    }
+    let draw = &mut Draw::new(&prng, "beside of its own");
+    others.into_iter().for_each(|other| beside::draw(draw, asked, size, other, &mut plan));
     draw_harm(&prng, asked, size, &mut plan);
     undone::draw(&mut Draw::new(&prng, "undone"), &mut plan, size, asked);
     stale::draw(&mut Draw::new(&prng, "stale reports"), &mut plan);

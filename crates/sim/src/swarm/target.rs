@@ -80,7 +80,7 @@ pub(super) fn has_two_logs(name: &str) -> bool {
 
 /// Now and then later mounts have other options, drawn as those of another seed.
 pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut WorldPlan) {
-    if !matches!(asked.target, "pblk" | "block_ssd") || plan.beside.is_some() || !draw.percent(30) {
+    if !matches!(asked.target, "pblk" | "block_ssd") || !plan.beside.is_empty() || !draw.percent(30) {
         return;
     }
     let value = |options: &[(String, String)], name: &str| {

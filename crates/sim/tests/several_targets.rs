@@ -1,10 +1,12 @@
-//! Two targets on one drive: each keeps its promises, and one that touches what is not its own is found.
+//! Two or three targets on one drive: each keeps its promises, and one that touches what is not its own is found.
 
+use ocssd_lightnvm::interface::Interface;
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, ChunkId, ChunkState, Command, Op, PlaneMode, Ppa, PuId, Tag,
 };
 use ocssd_sim::campaign::{Campaign, Outcome, Stopped, search};
 use ocssd_sim::journal::Keep;
+use ocssd_sim::plan::Step;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::swarm::{self, Size};
 use ocssd_targets::registry::{self, BlocksMade, Kind, TargetSpec};
@@ -17,15 +19,42 @@ fn look(kind: &Kind, size: Size, seeds: Range<u64>) -> Outcome {
 }
 
 #[test]
-fn two_of_a_kind_and_two_kinds_keep_their_promises_side_by_side() {
-    let mut two = 0;
+fn targets_of_one_kind_of_several_and_of_several_interfaces_keep_their_promises_side_by_side() {
+    let (mut two, mut three, mut mixed) = (0, 0, 0);
     for name in ["pblk", "ox-block", "linux-pblk", "kv", "zns", "eleos", "lightlsm"] {
         let kind = registry::find(name).expect("a kind");
-        let outcome = look(kind, Size::Tiny, 0..20);
-        assert_eq!(outcome.stopped, Stopped::Exhausted, "{name}: {:?}", outcome.failures);
-        two += outcome.tally.of("worlds.two_targets");
+        // Tiny drives have units for two.
+        for (size, seeds) in [(Size::Tiny, 0..40), (Size::Any, 0..30)] {
+            let outcome = look(kind, size, seeds);
+            assert_eq!(outcome.stopped, Stopped::Exhausted, "{name}: {:?}", outcome.failures);
+            two += outcome.tally.of("worlds.two_targets");
+            three += outcome.tally.of("worlds.three_targets");
+            mixed += outcome.tally.of("worlds.of_several_interfaces");
+        }
     }
-    assert!(two >= 7, "only {two} worlds have two");
+    let words = format!("{two} worlds have two, {three} three, {mixed} several interfaces");
+    assert!(two >= 20 && three >= 5 && mixed >= 10, "only {words}");
+    println!("{words}");
+}
+
+/// What takes content away is not drawn beside interfaces whose contracts know of no loss.
+#[test]
+fn a_world_of_several_interfaces_loses_no_content() {
+    let mut mixed = 0;
+    for seed in 0..600 {
+        let plan = swarm::draw(seed, 0, Size::Any, "pblk");
+        let is_of_blocks =
+            |name: &str| registry::find(name).expect("a kind").make_of().interface() == Interface::Block;
+        if plan.beside.iter().all(|beside| is_of_blocks(&beside.kind)) {
+            continue;
+        }
+        mixed += 1;
+        let faults = &plan.config.faults;
+        assert_eq!(faults.unrecovered_read, 0, "seed {seed}: {plan}");
+        let harms = |step: &Step| matches!(step, Step::Flip { .. } | Step::Stray { .. } | Step::Death { .. });
+        assert!(!plan.steps.iter().any(harms), "seed {seed}: {plan}");
+    }
+    assert!(mixed > 5, "only {mixed} worlds have several interfaces");
 }
 
 #[test]
@@ -33,7 +62,7 @@ fn units_are_of_one_target_and_some_worlds_have_another_kind_beside() {
     let (mut two, mut others) = (0, 0);
     for seed in 0..400 {
         let plan = swarm::draw(seed, 0, Size::Any, "pblk");
-        let Some(beside) = &plan.beside else { continue };
+        let Some(beside) = plan.beside.first() else { continue };
         assert!(beside.units.iter().all(|unit| !plan.units.contains(unit)), "seed {seed}: {plan}");
         assert!(!plan.units.is_empty() && !beside.units.is_empty(), "seed {seed}: {plan}");
         assert!(plan.to_string().contains("beside it: "), "seed {seed}: {plan}");
@@ -72,10 +101,10 @@ fn a_target_that_erases_its_neighbours_chunks_is_found() {
     let outcome = look(&careless, Size::Tiny, 0..200);
     assert_eq!(outcome.stopped, Stopped::Failures, "it was not found with seeds 0 to 199");
     let found = &outcome.failures[0];
-    assert!(found.plan.beside.is_some(), "seed {}: {}", found.seed, found.plan);
+    assert!(!found.plan.beside.is_empty(), "seed {}: {}", found.seed, found.plan);
     println!("seed {}, step {}: {}", found.seed, found.failure.step, found.failure.cause);
     let mut alone = found.plan.clone();
-    alone.beside = None;
+    alone.beside.clear();
     let ended = run(&alone, &careless, &|_| true, Keep::Nothing).ended;
     assert!(matches!(ended, Ended::Well), "seed {}: alone it harms nobody: {ended:?}", found.seed);
 }
