@@ -101,7 +101,7 @@ fn threads_share_a_served_drive_and_another_host_is_told_who_has_it() {
             });
         }
     });
-    let error = open(&program, &address).err().expect("the drive is claimed");
+    let error = open(&program, &address).expect_err("the drive is claimed");
     assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
     drop(store);
     open(&program, &address).expect("nobody has it any more");
@@ -160,7 +160,7 @@ fn files_in_tables_of_a_server_outlive_their_process_and_the_servers() {
     let (_second, address) = served_tables(&program);
     let store = open_tables(&program, &address).expect("it is served");
     assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
-    let error = open_tables(&program, &address).err().expect("the tables are claimed");
+    let error = open_tables(&program, &address).expect_err("the tables are claimed");
     assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
     store.close().expect("the drive works");
     drop(store);
@@ -281,7 +281,7 @@ fn what_cannot_be_of_a_served_drive_is_said_in_words() {
     served.stop();
     let without = Served::start_at(&program, BESIDE);
     let address = without.serving["nvme"]["addresses"][0].as_str().expect("it says where").to_owned();
-    let error = open(&program, &address).err().expect("there is no open-channel drive");
+    let error = open(&program, &address).expect_err("there is no open-channel drive");
     assert!(error.sentence.contains("start it with --raw DRIVE"), "{error}");
 }
 
