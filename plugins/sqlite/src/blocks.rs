@@ -115,7 +115,9 @@ impl Blocks {
             return Err(invalid("the options power_cut and flush are for RocksDB's logs; leave them out"));
         }
         if options.is_served() {
-            return Err(invalid("SQLite's volumes lie on a drive of this process; name an image instead of a server"));
+            return Err(invalid(
+                "SQLite's volumes lie on a drive of this process; name an image instead of a server",
+            ));
         }
         let mut open = open_drive(options)?;
         let named = lease_target(&open, options, "sqlite")?;

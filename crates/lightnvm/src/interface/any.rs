@@ -187,12 +187,8 @@ pub enum AnyTarget {
     KeyValue(Member<dyn KvTarget>),
 }
 
-/// Writes the conversions of one interface.
 /// The targets of one interface among those of any: their requests, their replies, and they themselves.
 pub trait OfInterface: Target {
-    /// Which interface it is.
-    const INTERFACE: Interface;
-
     /// The target within, if it is of this interface.
     fn within(any: &AnyTarget) -> Option<&Self>;
 
@@ -209,6 +205,7 @@ pub trait OfInterface: Target {
     fn ask(request: Self::Request) -> AnyRequest;
 }
 
+/// Writes the conversions of one interface, and its place among all.
 macro_rules! of_interface {
     ($name:ident, $target:ident, $request:ident, $reply:ident) => {
         impl From<$reply> for AnyReply {
@@ -225,8 +222,6 @@ macro_rules! of_interface {
         }
 
         impl OfInterface for dyn $target {
-            const INTERFACE: Interface = Interface::$name;
-
             fn within(any: &AnyTarget) -> Option<&Self> {
                 if let AnyTarget::$name(member) = any { Some(member.target.as_ref()) } else { None }
             }
