@@ -19,7 +19,9 @@ use ocssd_lightnvm::interface::table::{
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{Admission, BufId, Buffers, Completion, Out, Status, Target};
 use ocssd_nvme::identify::Uuid;
-use ocssd_nvme::tables::{AppendTable, CreateTable, EditTables, ListTables, ReadTable, TableCommand};
+use ocssd_nvme::tables::{
+    AppendTable, CreateTable, EditTables, ListTables, ReadTable, TableCommand, refusal_of,
+};
 use ocssd_nvme::{Cqe, Sqe};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -152,30 +154,11 @@ const fn changes(op: &TableOp) -> bool {
     !matches!(op, TableOp::Read { .. } | TableOp::Attributes { .. } | TableOp::List { .. })
 }
 
-/// Why a command was refused, by DW1 of its completion.
-const fn refusal(reason: u32) -> Option<TableRefusal> {
-    Some(match reason {
-        1 => TableRefusal::NoSuchTable,
-        2 => TableRefusal::NameTaken,
-        3 => TableRefusal::NotPublished,
-        4 => TableRefusal::IsPublished,
-        5 => TableRefusal::WrongKind,
-        6 => TableRefusal::TooManyTables,
-        7 => TableRefusal::TooLong,
-        8 => TableRefusal::AttributesTooLong,
-        9 => TableRefusal::TooManyEdits,
-        10 => TableRefusal::BadEdit,
-        11 => TableRefusal::NoRoom,
-        12 => TableRefusal::BadContent,
-        _ => return None,
-    })
-}
-
 /// What a completion says to a request.
 fn reply_of(request: &TableRequest, cqe: &Cqe) -> TableReply {
     let (tag, status) = (request.tag, cqe.status.status);
     if !status.is_success() {
-        let refusal = refusal(cqe.dw1);
+        let refusal = refusal_of(cqe.dw1);
         let row = Some(cqe.dw0).filter(|_| refusal.is_some() && matches!(request.op, TableOp::Edit { .. }));
         return TableReply { tag, status, refusal, row, answer: TableAnswer::Done };
     }

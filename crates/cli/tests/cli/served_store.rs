@@ -58,10 +58,13 @@ fn read(store: &Arc<Store>, path: &str) -> Vec<u8> {
     found
 }
 
-#[test]
-fn files_on_a_served_image_outlive_their_process_and_the_servers() {
+/// A process that writes a table and a log is killed, and so is its server; the next one of each finds both, twice.
+fn files_outlive_their_process_and_the_servers(
+    serve: impl Fn(&Program) -> (Served<'_>, String),
+    open: impl Fn(&Program, &str) -> Result<Arc<Store>, StoreError>,
+) {
     let program = program();
-    let (mut first, address) = served(&program, "a.img");
+    let (mut first, address) = serve(&program);
     let (table, log) = (content(1, 700_001), content(2, 9_999));
     let store = open(&program, &address).expect("it is served");
     write(&store, "/1.sst", &table).expect("there is room");
@@ -74,13 +77,20 @@ fn files_on_a_served_image_outlive_their_process_and_the_servers() {
     std::mem::forget((writer, store));
     first.child.kill().expect("it runs");
     first.child.wait().expect("it can be waited for");
-    let (_second, address) = served(&program, "a.img");
+    let (_second, address) = serve(&program);
     let store = open(&program, &address).expect("it is served");
     assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
+    let error = open(&program, &address).expect_err("it is claimed");
+    assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
     store.close().expect("the drive works");
     drop(store);
-    let store = open(&program, &address).expect("whoever has gone has given the drive up");
+    let store = open(&program, &address).expect("whoever has gone has given it up");
     assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
+}
+
+#[test]
+fn files_on_a_served_image_outlive_their_process_and_the_servers() {
+    files_outlive_their_process_and_the_servers(|program| served(program, "a.img"), open);
 }
 
 #[test]
@@ -144,28 +154,7 @@ fn open_tables(program: &Program, address: &str) -> Result<Arc<Store>, StoreErro
 
 #[test]
 fn files_in_tables_of_a_server_outlive_their_process_and_the_servers() {
-    let program = program();
-    let (mut first, address) = served_tables(&program);
-    let (table, log) = (content(1, 700_001), content(2, 9_999));
-    let store = open_tables(&program, &address).expect("it is served");
-    write(&store, "/1.sst", &table).expect("there is room");
-    let writer = store.create("/2.log", Created::Anew).expect("there is room");
-    writer.append(&log[..5_000]).expect("there is room");
-    writer.sync().expect("the drive works");
-    writer.append(&log[5_000..]).expect("there is room");
-    writer.flush().expect("the tail can be kept");
-    std::mem::forget((writer, store));
-    first.child.kill().expect("it runs");
-    first.child.wait().expect("it can be waited for");
-    let (_second, address) = served_tables(&program);
-    let store = open_tables(&program, &address).expect("it is served");
-    assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
-    let error = open_tables(&program, &address).expect_err("the tables are claimed");
-    assert!(error.kind == ErrorKind::Busy && error.sentence.contains("another host has what"), "{error}");
-    store.close().expect("the drive works");
-    drop(store);
-    let store = open_tables(&program, &address).expect("whoever has gone has given the tables up");
-    assert!(read(&store, "/1.sst") == table && read(&store, "/2.log") == log);
+    files_outlive_their_process_and_the_servers(served_tables, open_tables);
 }
 
 /// A host that went leaves tables that nobody sees: the next gets their names and their room.

@@ -16,11 +16,11 @@ use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::table::{
     EditOp, TableAnswer, TableEdit, TableEntry, TableHint, TableId, TableKind, TableLimits, TableOp,
-    TableRefusal, TableReply,
+    TableReply,
 };
 use ocssd_lightnvm::interface::{Content, Entry, List};
 use ocssd_nvme::ocssd20::Claim;
-use ocssd_nvme::tables::{TableCommand, TableNamespace, TableOpcode};
+use ocssd_nvme::tables::{TableCommand, TableNamespace, TableOpcode, refusal_number};
 use ocssd_nvme::{IoOpcode, Sqe, StatusField};
 
 /// Something with tables.
@@ -178,7 +178,7 @@ impl<P> Commands<P> {
 pub(super) fn on_done<P>(command: &mut Command<P>, reply: &TableReply, dispatcher: &mut Dispatcher) {
     let CommandPlan::Tables(plan) = command.plan else { return };
     if let Some(refusal) = reply.refusal {
-        command.result = (reply.row.unwrap_or(0), reason(refusal));
+        command.result = (reply.row.unwrap_or(0), refusal_number(refusal));
     }
     if reply.status.is_success() {
         note(command, plan, dispatcher);
@@ -217,24 +217,6 @@ fn note<P>(command: &Command<P>, plan: TablePlan, dispatcher: &mut Dispatcher) {
             }
         }
         _ => {}
-    }
-}
-
-/// DW1 of a refused command: why, as docs/lightlsm.md lists it. DW0 is the row of an edit.
-const fn reason(refusal: TableRefusal) -> u32 {
-    match refusal {
-        TableRefusal::NoSuchTable => 1,
-        TableRefusal::NameTaken => 2,
-        TableRefusal::NotPublished => 3,
-        TableRefusal::IsPublished => 4,
-        TableRefusal::WrongKind => 5,
-        TableRefusal::TooManyTables => 6,
-        TableRefusal::TooLong => 7,
-        TableRefusal::AttributesTooLong => 8,
-        TableRefusal::TooManyEdits => 9,
-        TableRefusal::BadEdit => 10,
-        TableRefusal::NoRoom => 11,
-        TableRefusal::BadContent => 12,
     }
 }
 

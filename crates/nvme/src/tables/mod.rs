@@ -6,10 +6,12 @@
 mod command;
 mod identify;
 mod opcode;
+mod refusal;
 
 pub use command::{AppendTable, CreateTable, EditTables, ListTables, ReadTable, TableCommand};
 pub use identify::TableNamespace;
 pub use opcode::TableOpcode;
+pub use refusal::{refusal_number, refusal_of};
 
 /// The command set's identifier, CSI: the third number that is a vendor's (NVMe base 2.0 figure 274), behind the raw drive's and
 /// that of pages.
