@@ -179,7 +179,7 @@ impl Options {
         Self { over_provisioning_stated: false, follows_lines: true, ..Self::default() }
     }
 
-    /// The same for an instance of so many lines. Where they are few ([`FEW_LINES`]) a second stream costs more lines than it
+    /// The same for an instance of so many lines. Where they are few (96 or less) a second stream costs more lines than it
     /// saves copies: one stream, with victims chosen greedily. What is stated stays, and so does a choice of victims that is
     /// stated beside streams that are not.
     #[must_use]
