@@ -149,6 +149,7 @@ impl SectorTag {
     ///
     /// # Errors
     /// [`Corrupt`] if tag and content do not belong together.
+    #[inline]
     pub fn decode(bytes: &[u8], content: &[u8]) -> Result<Self, Corrupt> {
         let bytes: &[u8; TAG_BYTES] =
             bytes.get(..TAG_BYTES).and_then(|b| b.try_into().ok()).ok_or(Corrupt)?;
@@ -203,6 +204,7 @@ pub(crate) fn checksum_of_parts(parts: &[&[u8]]) -> u32 {
     hasher.finalize()
 }
 
+#[inline]
 fn checksum_of(body: &[u8; BODY_BYTES], content: &[u8]) -> u32 {
     if let Ok(stamp) = <&[u8; STAMP_BYTES]>::try_from(content) {
         return short_checksum::checksum(body, stamp);

@@ -22,6 +22,7 @@ pub struct ChunkId(pub u32);
 impl PuId {
     /// As an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::try_from(self.0).expect("32 bits fit an index")
     }
@@ -30,6 +31,7 @@ impl PuId {
 impl ChunkId {
     /// As an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::try_from(self.0).expect("32 bits fit an index")
     }

@@ -12,6 +12,7 @@
 use crate::address::Ppa;
 use crate::command::VECTOR_MAX;
 use crate::geometry::Geometry;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What stands for a sector's content.
@@ -80,6 +81,8 @@ pub struct BufId(pub u32);
 struct Buffer {
     sectors: u32,
     in_use: bool,
+    /// Its place in [`Buffers::sizes`].
+    size: usize,
     data: Box<[u8]>,
     oob: Box<[u8]>,
     /// All bytes of every sector beside their stamps; empty in a plain buffer, and if `data` holds them.
@@ -105,11 +108,23 @@ pub struct PartsMut<'a> {
     pub addresses: &'a [Ppa],
 }
 
+/// Buffers of one size.
+#[derive(Clone, Debug)]
+struct Size {
+    sectors: u32,
+    /// Bytes beside the payload.
+    whole: usize,
+    /// Those that are not in use.
+    spare: BTreeSet<usize>,
+}
+
 /// The pool. Buffers are made at start and returned to it; their memory is kept for the next owner of that size.
 #[derive(Clone, Debug)]
 pub struct Buffers {
     format: PayloadFormat,
     buffers: Vec<Buffer>,
+    /// Few, as sizes follow from what the drive and its targets are.
+    sizes: Vec<Size>,
     /// Where the search for a spare buffer begins.
     taken: usize,
 }
@@ -122,7 +137,7 @@ impl Buffers {
     /// An empty pool for sectors of this format.
     #[must_use]
     pub const fn new(format: PayloadFormat) -> Self {
-        Self { format, buffers: Vec::new(), taken: 0 }
+        Self { format, buffers: Vec::new(), sizes: Vec::new(), taken: 0 }
     }
 
     /// How many bytes a sector takes.
@@ -166,17 +181,19 @@ impl Buffers {
     /// A buffer with `whole` bytes beside its payload.
     fn take_with(&mut self, sectors: u32, whole: usize) -> BufId {
         assert!(sectors > 0, "a buffer holds at least one sector");
-        let fits = |buffer: &Buffer| buffer.sectors == sectors && buffer.whole.len() == whole;
+        let size = self.size_of(sectors, whole);
+        let spare = &mut self.sizes[size].spare;
         // Behind the last one taken first: a pool that was reclaimed is taken again in the same order.
-        let (before, behind) = self.buffers.split_at(self.taken.min(self.buffers.len()));
-        let is_spare = |buffer: &Buffer| !buffer.in_use && fits(buffer);
-        let spare = behind.iter().position(is_spare).map(|place| place + before.len());
-        let spare = spare.or_else(|| before.iter().position(is_spare));
-        let place = spare.unwrap_or_else(|| {
+        let found = spare.range(self.taken..).next().or_else(|| spare.first()).copied();
+        if let Some(place) = found {
+            spare.remove(&place);
+        }
+        let place = found.unwrap_or_else(|| {
             let count = index(sectors);
             self.buffers.push(Buffer {
                 sectors,
                 in_use: false,
+                size,
                 data: vec![0; count * self.format.data_bytes].into(),
                 oob: vec![0; count * self.format.oob_bytes].into(),
                 whole: vec![0; whole].into(),
@@ -185,14 +202,27 @@ impl Buffers {
             });
             self.buffers.len() - 1
         });
+        assert!(!self.buffers[place].in_use, "buffer {place} is spare and in use");
         (self.buffers[place].in_use, self.buffers[place].wanted) = (true, ALL);
         self.taken = place + 1;
         BufId(u32::try_from(place).expect("fewer than 2^32 buffers"))
     }
 
+    /// Which size that is, from now on if there was none.
+    fn size_of(&mut self, sectors: u32, whole: usize) -> usize {
+        let known = self.sizes.iter().position(|size| size.sectors == sectors && size.whole == whole);
+        known.unwrap_or_else(|| {
+            self.sizes.push(Size { sectors, whole, spare: BTreeSet::new() });
+            self.sizes.len() - 1
+        })
+    }
+
     /// Returns every buffer to the pool: whoever held them is gone.
     pub fn reclaim(&mut self) {
-        self.buffers.iter_mut().for_each(|buffer| buffer.in_use = false);
+        for (place, buffer) in self.buffers.iter_mut().enumerate().filter(|(_, buffer)| buffer.in_use) {
+            buffer.in_use = false;
+            self.sizes[buffer.size].spare.insert(place);
+        }
         self.taken = 0;
     }
 
@@ -204,6 +234,7 @@ impl Buffers {
         let buffer = &mut self.buffers[index(id.0)];
         assert!(buffer.in_use, "buffer {} was returned twice", id.0);
         buffer.in_use = false;
+        self.sizes[buffer.size].spare.insert(index(id.0));
     }
 
     /// How many are in use. Cost: a look at each.
@@ -245,6 +276,7 @@ impl Buffers {
 
     /// The metadata of `count` sectors from `first` on.
     #[must_use]
+    #[inline]
     pub fn oob(&self, id: BufId, first: u32, count: u32) -> &[u8] {
         let unit = self.format.oob_bytes;
         &self.buffers[index(id.0)].oob[index(first) * unit..][..index(count) * unit]
