@@ -34,6 +34,12 @@ impl<T> Slab<T> {
         Self { places: Vec::with_capacity(places), free: Vec::with_capacity(places), capacity }
     }
 
+    /// Room for `capacity` values, none allocated before it is used: for many that may be there and are few as a rule.
+    #[must_use]
+    pub const fn on_demand(capacity: u32) -> Self {
+        Self { places: Vec::new(), free: Vec::new(), capacity }
+    }
+
     /// Puts `value` into a free place.
     ///
     /// # Errors
@@ -138,13 +144,14 @@ mod tests {
 
     #[test]
     fn places_are_bounded_and_reused() {
-        let mut slab = Slab::new(2);
-        let a = slab.insert('a').expect("room");
-        let b = slab.insert('b').expect("room");
-        assert_eq!(slab.insert('c'), Err('c'));
-        assert_eq!(slab.remove(a), 'a');
-        assert_eq!(slab.insert('d'), Ok(a));
-        assert_eq!((*slab.get(b), slab.len(), slab.is_full()), ('b', 2, true));
+        for mut slab in [Slab::new(2), Slab::on_demand(2)] {
+            let a = slab.insert('a').expect("room");
+            let b = slab.insert('b').expect("room");
+            assert_eq!(slab.insert('c'), Err('c'));
+            assert_eq!(slab.remove(a), 'a');
+            assert_eq!(slab.insert('d'), Ok(a));
+            assert_eq!((*slab.get(b), slab.len(), slab.is_full()), ('b', 2, true));
+        }
     }
 
     #[test]
