@@ -130,13 +130,24 @@ impl ChunkPool {
         units: &[UnitIndex],
         may: impl Fn(&Self, UnitIndex) -> bool,
     ) -> Option<ChunkIndex> {
-        let has = |&&unit: &&UnitIndex| !self.free[unit.index()].is_empty() && may(self, unit);
+        self.open_ranked(units, |pool, unit| may(pool, unit).then_some(()))
+    }
+
+    /// Opens a free chunk on one of these units that has a rank: on the one of the least rank, of equals on the one that has the
+    /// most.
+    pub fn open_ranked<R: Ord>(
+        &mut self,
+        units: &[UnitIndex],
+        rank: impl Fn(&Self, UnitIndex) -> Option<R>,
+    ) -> Option<ChunkIndex> {
+        let has = |&&unit: &&UnitIndex| !self.free[unit.index()].is_empty();
+        let ranked = |&unit: &UnitIndex| Some((rank(self, unit)?, unit));
         // The first of those with the most, so that the same state opens the same chunk.
-        let most = units
-            .iter()
-            .filter(has)
-            .max_by_key(|unit| (self.free[unit.index()].len(), std::cmp::Reverse(unit.0)));
-        let unit = *most?;
+        let (_, unit) =
+            units.iter().filter(has).filter_map(ranked).min_by(|(rank, unit), (other_rank, other)| {
+                let most = self.free[other.index()].len().cmp(&self.free[unit.index()].len());
+                rank.cmp(other_rank).then(most).then(unit.cmp(other))
+            })?;
         let chunk = self.free[unit.index()].pop_front().expect("it has one");
         assert_eq!(self.get(chunk), ChunkUse::Free, "a listed chunk is not free");
         let group = self.group_index(unit);
@@ -306,6 +317,22 @@ mod tests {
             pool.open(&all, |pool, unit| pool.group_of[unit.index()] == 1).expect("group 1 has some");
         assert_eq!(pool.group_of(second), 1);
         assert_eq!(pool.open(&all, |_, _| false), None);
+    }
+
+    #[test]
+    fn a_chunk_is_taken_where_the_rank_is_least_and_of_equals_where_most_are_free() {
+        let mut pool = ChunkPool::new(&shape(), &GROUPS, |_| ChunkUse::Free);
+        let all: Vec<UnitIndex> = (0..4).map(UnitIndex).collect();
+        let rank = |_: &ChunkPool, unit: UnitIndex| [None, Some(7), Some(3), Some(3)][unit.index()];
+        let taken: Vec<Option<u32>> =
+            (0..14).map(|_| pool.open_ranked(&all, rank).map(|chunk| chunk.0 % 4)).collect();
+        let apart: Vec<Option<u32>> =
+            (0..14).map(|nth| Some(if nth < 12 { 2 + nth % 2 } else { 1 })).collect();
+        assert_eq!(taken, apart, "units 2 and 3 by turns, then unit 1");
+        let rest = (0..4).filter(|_| pool.open_ranked(&all, rank).is_some()).count();
+        assert_eq!(rest, 4, "what is left of unit 1");
+        assert_eq!((pool.open_ranked(&all, rank), pool.free()), (None, 6), "unit 0 has no rank");
+        pool.check();
     }
 
     #[test]

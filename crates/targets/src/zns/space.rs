@@ -45,6 +45,9 @@ impl Role {
 
 /// Chunks the drive holds open on each unit for the target itself: the log's, a checkpoint's, tails'.
 const OPEN_BESIDE: u32 = 3;
+/// Zones that are written side by side may leave a unit with fewer free chunks than another by one in so many of its chunks
+/// (chosen: units fill alike but for that, so that wide zones find a chunk on each).
+const UNEVEN_OF: u32 = 32;
 
 /// The chunks.
 #[derive(Clone, Debug)]
@@ -120,6 +123,30 @@ impl Space {
         Some(chunk)
     }
 
+    /// Opens a free chunk for a zone that is to lie apart from others, where the target itself needs none: of the units that have
+    /// nearly the most free chunks, on that of the least load.
+    pub fn open_apart<L: Ord>(
+        &mut self,
+        units: &[UnitIndex],
+        load: impl Fn(UnitIndex) -> L,
+    ) -> Option<ChunkIndex> {
+        if self.pool.free() <= self.owed() {
+            return None;
+        }
+        let Self { pool, open_on, open_max, shape, .. } = self;
+        let may = |unit: UnitIndex| open_max.is_none_or(|most| open_on[unit.index()] < most);
+        let most = units.iter().filter(|&&unit| may(unit)).map(|&unit| pool.free_of_unit(unit)).max()?;
+        let nearly = most.saturating_sub((shape.chunks() / shape.units() / UNEVEN_OF).max(1));
+        let rank = |pool: &ChunkPool, unit: UnitIndex| {
+            may(unit).then(|| (pool.free_of_unit(unit) < nearly, load(unit)))
+        };
+        let chunk = pool.open_ranked(units, rank)?;
+        self.set_role(chunk, Role::Data);
+        self.found_open(chunk);
+        assert!(!self.tips.contains_key(&chunk), "chunk {} is opened again before it was reset", chunk.0);
+        Some(chunk)
+    }
+
     /// Opens the free chunk of these units that is worth most, for what is moved to it, where the target itself needs none and one
     /// more is left for zones.
     pub fn open_worn(
@@ -141,11 +168,6 @@ impl Space {
 
     pub fn unit_of(&self, chunk: ChunkIndex) -> UnitIndex {
         self.shape.split_chunk(chunk).1
-    }
-
-    /// Free chunks of a unit.
-    pub fn free_of(&self, unit: UnitIndex) -> u32 {
-        self.pool.free_of_unit(unit)
     }
 
     /// A chunk is in use for `role`.

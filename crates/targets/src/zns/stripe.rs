@@ -1,11 +1,13 @@
 //! Where a zone goes on: segments are planned, over chunks that are open and others that are bound to it now.
 //!
 //! A chunk is opened only if what remains of the zone does not fit those it has: so a zone whose columns are of different
-//! lengths (a mount found them so, or writes failed) takes no more chunks than it must. Deliberately not here: writes.
+//! lengths (a mount found them so, or writes failed) takes no more chunks than it must. Zones that are open lie apart, as far as
+//! units have free chunks (`unit_load`). Deliberately not here: writes.
 
 use super::journal;
 use super::space::Role;
 use super::state::Zns;
+use super::unit_load::UnitLoad;
 use super::writer::Writer;
 use super::zone::{Column, Segment, Zone};
 use ocssd_base::{SlabKey, usize_of};
@@ -78,26 +80,23 @@ impl Zns {
     fn bind_chunks(&mut self, key: SlabKey) {
         let (width, in_group) = self.width_of(self.writers.get(key).zone);
         assert!(width > 0 && width <= self.sizes.width, "a zone is striped over {width} units");
-        let Self { sizes, space, group_units, .. } = self;
+        let mut load = self.unit_load(key);
+        let Self { sizes, space, .. } = self;
         let writer = self.writers.get_mut(key);
         let mut room: u32 =
             writer.columns.iter().map(|open| (sizes.chunk - open.pointer()) / sizes.unit).sum();
         assert!(writer.next < writer.limit, "zone {} is written beyond its end", writer.zone);
         let left = writer.limit - writer.next;
+        let used: Vec<UnitIndex> = writer.columns.iter().map(|open| space.unit_of(open.chunk())).collect();
+        let mut all: Vec<UnitIndex> = (0..space.shape.units()).map(UnitIndex).collect();
+        all.retain(|unit| !used.contains(unit));
+        let mut home = used.first().map(|&unit| load.group_of(unit));
         while writer.columns.len() < usize_of(width) && left > room {
-            let used: Vec<UnitIndex> =
-                writer.columns.iter().map(|open| space.unit_of(open.chunk())).collect();
-            let all = (0..space.shape.units()).map(UnitIndex).filter(|unit| !used.contains(unit));
-            let all: Vec<UnitIndex> = all.collect();
-            let group = |unit: UnitIndex| space.shape.pu(unit).0 / *group_units;
-            let near: Vec<UnitIndex> = if in_group {
-                let best = all.iter().max_by_key(|&&unit| (space.free_of(unit), std::cmp::Reverse(unit.0)));
-                let home = used.first().or(best).map(|&unit| group(unit));
-                all.iter().copied().filter(|&unit| Some(group(unit)) == home).collect()
-            } else {
-                all.clone()
-            };
-            let chunk = space.open(&near, Role::Data).or_else(|| space.open(&all, Role::Data));
+            let is_near =
+                |unit: &UnitIndex| !in_group || home.is_none_or(|home| load.group_of(*unit) == home);
+            let near: Vec<UnitIndex> = all.iter().copied().filter(is_near).collect();
+            let of = |unit| load.of(unit);
+            let chunk = space.open_apart(&near, of).or_else(|| space.open_apart(&all, of));
             // Where each unit has a column already, a unit may have two.
             let any: Vec<UnitIndex> = (0..space.shape.units()).map(UnitIndex).collect();
             let is_alone = writer.columns.is_empty();
@@ -105,9 +104,26 @@ impl Zns {
             else {
                 break;
             };
+            let unit = space.unit_of(chunk);
+            all.retain(|&other| other != unit);
+            home = home.or(Some(load.group_of(unit)));
+            load.add(unit);
             writer.columns.push(OpenChunk::new(chunk, 0));
             room += sizes.chunk_units();
         }
+    }
+
+    /// What each unit has of columns of zones that are open, and of this one.
+    fn unit_load(&self, key: SlabKey) -> UnitLoad {
+        let shape = &self.space.shape;
+        let groups = (0..shape.units()).map(|unit| shape.pu(UnitIndex(unit)).0 / self.group_units).collect();
+        let mut load = UnitLoad::new(groups);
+        for (other, writer) in self.writers.iter() {
+            if other == key || self.zone(writer.zone).state.is_open() {
+                writer.columns.iter().for_each(|open| load.add(self.space.unit_of(open.chunk())));
+            }
+        }
+        load
     }
 
     /// Units the media failed get another place, once nothing of the zone is in flight. True if they did.

@@ -1,6 +1,7 @@
-//! `zns` on a drive: random write areas and extensions of zones, what is refused and changes nothing, zones without a chunk left.
+//! `zns` on a drive: bandwidth, random write areas and extensions of zones, what is refused and changes nothing, zones without a chunk left.
 
 mod area;
+mod bandwidth;
 mod extension;
 mod given_up;
 mod refused;
