@@ -4,7 +4,7 @@
 //! opened by being written, and never finished. Deliberately not here: appends and the other actions on zones, for which blocks
 //! have no words.
 
-use ocssd_base::Nanos;
+use ocssd_base::{Divisor, Nanos};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{
@@ -15,6 +15,9 @@ use ocssd_lightnvm::{Admission, Completion, Out, Status, Target};
 /// The blocks of a target of zones.
 pub struct ZonesAsBlocks {
     inner: Box<dyn ZonedTarget>,
+    /// Its zones, which stay as they are: asked once.
+    geometry: ZoneGeometry,
+    per_capacity: Divisor,
     inner_out: Out<ZonedReply>,
 }
 
@@ -22,9 +25,13 @@ pub struct ZonesAsBlocks {
 ///
 /// # Errors
 /// If zones cannot do it, or it is of more than one.
-fn translated(request: &BlockRequest, geometry: &ZoneGeometry) -> Result<ZonedRequest, Status> {
+fn translated(
+    request: &BlockRequest,
+    geometry: &ZoneGeometry,
+    per_capacity: Divisor,
+) -> Result<ZonedRequest, Status> {
     let &BlockRequest { tag, op, block, count, buffer } = request;
-    let (zone, within) = (block / geometry.capacity_blocks, block % geometry.capacity_blocks);
+    let (zone, within) = per_capacity.div_rem(block);
     let has_blocks = matches!(op, BlockOp::Read | BlockOp::Write { .. });
     if has_blocks && within + u64::from(count) > geometry.capacity_blocks {
         return Err(Status::ZONE_BOUNDARY_ERROR);
@@ -49,8 +56,10 @@ fn translated(request: &BlockRequest, geometry: &ZoneGeometry) -> Result<ZonedRe
 impl ZonesAsBlocks {
     /// The blocks of `inner`.
     #[must_use]
-    pub const fn new(inner: Box<dyn ZonedTarget>) -> Self {
-        Self { inner, inner_out: Out::below() }
+    pub fn new(inner: Box<dyn ZonedTarget>) -> Self {
+        let geometry = inner.zone_geometry();
+        let per_capacity = Divisor::new(geometry.capacity_blocks);
+        Self { inner, geometry, per_capacity, inner_out: Out::below() }
     }
 
     /// Calls the target below, whose replies become replies here.
@@ -59,7 +68,7 @@ impl ZonesAsBlocks {
         out: &mut Out<BlockReply>,
         call: impl FnOnce(&mut dyn ZonedTarget, &mut Out<ZonedReply>) -> T,
     ) -> T {
-        let Self { inner, inner_out } = self;
+        let Self { inner, inner_out, .. } = self;
         let result = out.pass(inner_out, |below| call(inner.as_mut(), below));
         let (replies, _) = inner_out.replies_mut();
         for ZonedReply { tag, status, .. } in replies.drain(..) {
@@ -75,7 +84,7 @@ impl Target for ZonesAsBlocks {
     type Reply = BlockReply;
 
     fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
-        let request = match translated(request, &self.inner.zone_geometry()) {
+        let request = match translated(request, &self.geometry, self.per_capacity) {
             Ok(request) => request,
             Err(status) => {
                 out.reply(BlockReply { tag: request.tag, status, violation: None });
@@ -120,17 +129,15 @@ impl Target for ZonesAsBlocks {
 
 impl BlockTarget for ZonesAsBlocks {
     fn block_bytes(&self) -> u32 {
-        self.inner.zone_geometry().block_bytes
+        self.geometry.block_bytes
     }
 
     fn block_count(&self) -> u64 {
-        let geometry = self.inner.zone_geometry();
-        geometry.capacity_blocks * u64::from(geometry.zone_count)
+        self.geometry.capacity_blocks * u64::from(self.geometry.zone_count)
     }
 
     fn zones(&self) -> Option<Zones> {
-        let geometry = self.inner.zone_geometry();
-        Some(Zones { blocks: geometry.capacity_blocks, count: u64::from(geometry.zone_count) })
+        Some(Zones { blocks: self.geometry.capacity_blocks, count: u64::from(self.geometry.zone_count) })
     }
 
     fn zone_written(&self, zone: u64) -> u64 {
@@ -150,7 +157,8 @@ mod tests {
     fn each_request_of_blocks_is_one_of_zones_or_refused() {
         let geometry = ZoneGeometry { capacity_blocks: 48, ..ZoneGeometry::plain(64, 8) };
         let of = |op, block, count| {
-            translated(&BlockRequest { tag: Tag(7), op, block, count, buffer: None }, &geometry)
+            let request = BlockRequest { tag: Tag(7), op, block, count, buffer: None };
+            translated(&request, &geometry, Divisor::new(geometry.capacity_blocks))
                 .map(|request| (request.op, request.block, request.count))
         };
         let reset = ZonedOp::Manage { action: ZoneAction::Reset, scope: ZoneScope::One };

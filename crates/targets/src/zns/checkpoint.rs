@@ -154,7 +154,10 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
         if flags & 1 == 1 {
             zone.state = ZoneState::Offline;
         }
-        for _ in 0..(flags & !HAS_GAPS) >> 1 {
+        let segments = (flags & !HAS_GAPS) >> 1;
+        // No more than the bytes that are left can say.
+        zone.segments.reserve_exact(usize_of(segments).min(numbers.0.len() / 8));
+        for _ in 0..segments {
             let (start, width) = (numbers.next()?, numbers.next()?);
             if usize_of(width) > numbers.0.len() / 8 {
                 return None;

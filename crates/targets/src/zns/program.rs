@@ -59,8 +59,8 @@ impl Zns {
             return true;
         }
         let zone = &self.zones[usize_of(writer.zone)];
-        let expected = zone.place(writer.next, unit);
-        let open = writer.chunk_mut(expected.chunk);
+        let expected = zone.place_by(writer.next, unit, self.per_width);
+        let open = writer.chunk_mut(expected.chunk, zone.last_column(writer.next));
         if open.in_flight() >= usize_of(config.depth) || !open.takes_more(&config) {
             return false;
         }
@@ -127,17 +127,24 @@ impl Zns {
             writer.failed.insert(unit, buffer_unit);
             self.buffer_units.failed(buffer_unit);
         }
-        self.write_over(key, at, outcome(status, Some(buffer_unit)));
+        let column = self.zones[usize_of(self.writers.get(key).zone)].last_column(unit);
+        self.write_over(key, (at, column), outcome(status, Some(buffer_unit)));
     }
 
-    /// A write to a chunk of a zone is over: what can be read now needs no buffer unit any more.
-    fn write_over(&mut self, key: SlabKey, at: Append, outcome: ProgramOutcome<Option<BufferUnitId>>) {
+    /// A write to a chunk of a zone, most likely its column of that number, is over: what can be read now needs no buffer unit any
+    /// more.
+    fn write_over(
+        &mut self,
+        key: SlabKey,
+        (at, column): (Append, usize),
+        outcome: ProgramOutcome<Option<BufferUnitId>>,
+    ) {
         let config = self.append_config();
         let writer = self.writers.get_mut(key);
         assert!(writer.in_flight > 0, "a write to zone {} ended that was not sent", writer.zone);
         writer.in_flight -= 1;
         let mut events = Vec::new();
-        let open = writer.chunk_mut(at.chunk);
+        let open = writer.chunk_mut(at.chunk, column);
         open.programmed(&config, at.sector, outcome, &mut events);
         let is_over = open.is_over(&config);
         for event in events {
@@ -189,6 +196,6 @@ impl Zns {
         if status.is_drive_failure() {
             self.stop(status);
         }
-        self.write_over(key, at, outcome(status, None));
+        self.write_over(key, (at, 0), outcome(status, None));
     }
 }

@@ -184,7 +184,8 @@ impl Zns {
     /// Every sector of a command was read, or given up.
     pub(super) fn read_over(&mut self, request: SlabKey, count: u32) {
         let block = self.requests.get(request).request.block;
-        let number = self.geometry.zone_of(block).expect("a read of no zone was refused");
+        let (number, _) = self.per_zone.div_rem(block);
+        let number = u32::try_from(number).expect("a read of no zone was refused");
         let zone = self.zone_mut(number);
         assert!(zone.reads >= count, "more of zone {number} was read than asked for");
         zone.reads -= count;

@@ -20,7 +20,7 @@ use super::zone::Zone;
 use crate::chunk_wear::ChunkWear;
 use crate::flight::Flight;
 use crate::journal::Journal;
-use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
+use ocssd_base::{Divisor, Nanos, Slab, SlabKey, usize_of};
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{Append, AppendConfig, ChunkUse};
 use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZoneState};
@@ -44,6 +44,10 @@ pub struct Zns {
     pub(super) options: Options,
     pub(super) sizes: Sizes,
     pub(super) geometry: ZoneGeometry,
+    /// To divide by addresses of a zone, by blocks of a unit, and by the columns of a zone that nothing disturbed.
+    pub(super) per_zone: Divisor,
+    pub(super) per_unit: Divisor,
+    pub(super) per_width: Divisor,
     /// The drive resets open chunks.
     pub(super) early_reset: bool,
     /// The drive has a limit on open chunks, so that none is left open.

@@ -230,6 +230,12 @@ impl Target for Zns {
 
     fn submit(&mut self, now: Nanos, request: &ZonedRequest, out: &mut Out<ZonedReply>) -> Admission {
         self.now = now;
+        if out.has_room()
+            && let Some(command) = self.take_direct_read(request, &mut out.buffers)
+        {
+            out.command(command);
+            return Admission::Taken;
+        }
         if !self.requests.has_room() {
             return Admission::Full;
         }

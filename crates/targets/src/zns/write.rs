@@ -4,7 +4,7 @@
 
 use super::state::Zns;
 use super::writer::ZoneOp;
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::ZonedOp;
@@ -117,14 +117,17 @@ impl Zns {
         (buffer, at, count): (BufId, u32, u32),
         buffers: &mut Buffers,
     ) {
-        for offset in 0..count {
-            self.sequence += 1;
-            assert!(self.sequence <= SEQUENCE_MAX, "more blocks were written than a tag can count");
-            let tag = SectorTag { kind, block: block + u64::from(offset), sequence: Sequence(self.sequence) };
-            let (data, oob) = buffers.sectors_mut(buffer, at + offset, 1);
-            let bytes = tag.encode(data);
-            oob.fill(0);
-            oob[..TAG_BYTES].copy_from_slice(&bytes);
+        let first = Sequence(self.sequence + 1);
+        self.sequence += u64::from(count);
+        assert!(self.sequence <= SEQUENCE_MAX, "more blocks were written than a tag can count");
+        let (data, oob) = buffers.sectors_mut(buffer, at, count);
+        let (data_bytes, oob_bytes) = (data.len() / usize_of(count), oob.len() / usize_of(count));
+        let sectors = data.chunks_exact(data_bytes).zip(oob.chunks_exact_mut(oob_bytes));
+        for (offset, (data, oob)) in (0..).zip(sectors) {
+            let tag = SectorTag { kind, block: block + offset, sequence: Sequence(first.0 + offset) };
+            let (tagged, rest) = oob.split_at_mut(TAG_BYTES);
+            tagged.copy_from_slice(&tag.encode(data));
+            rest.fill(0);
         }
     }
 

@@ -236,8 +236,12 @@ impl Writer {
         at < self.programmed || self.beyond.contains(&at)
     }
 
-    /// An open chunk of it.
-    pub fn chunk_mut(&mut self, chunk: ChunkIndex) -> &mut OpenChunk<HeldBufferUnit> {
+    /// An open chunk of it. Where nothing disturbed the zone it is the column of that number of the segment at hand; else it is
+    /// looked for.
+    pub fn chunk_mut(&mut self, chunk: ChunkIndex, column: usize) -> &mut OpenChunk<HeldBufferUnit> {
+        if self.columns.get(column).is_some_and(|open| open.chunk() == chunk) {
+            return &mut self.columns[column];
+        }
         let open = self.columns.iter_mut().chain(&mut self.ended).find(|open| open.chunk() == chunk);
         open.unwrap_or_else(|| panic!("chunk {} is not open for zone {}", chunk.0, self.zone))
     }

@@ -6,7 +6,7 @@
 //! found columns written to different lengths), a new segment begins. Deliberately not here: how segments are planned
 //! (`stripe`).
 
-use ocssd_base::{SlabKey, usize_of};
+use ocssd_base::{Divisor, SlabKey, usize_of};
 use ocssd_ftl::ChunkIndex;
 use ocssd_lightnvm::interface::zoned::ZoneState;
 
@@ -36,12 +36,34 @@ pub struct Segment {
 impl Segment {
     /// Where a unit lies, in units of `unit` sectors.
     pub fn place(&self, at: UnitOfZone, unit: u32) -> Column {
+        let (nth, width) = self.nth_of(at);
+        self.place_in(nth / width, nth % width, unit)
+    }
+
+    /// The same, where `per_width` most likely divides by its columns.
+    #[inline(always)]
+    fn place_by(&self, at: UnitOfZone, unit: u32, per_width: Divisor) -> Column {
+        let (nth, width) = self.nth_of(at);
+        if per_width.value() != u64::from(width) {
+            return self.place_in(nth / width, nth % width, unit);
+        }
+        let (row, column) = per_width.div_rem_u32(nth);
+        self.place_in(row, column, unit)
+    }
+
+    /// Which of its units a unit is, and its columns.
+    #[inline(always)]
+    fn nth_of(&self, at: UnitOfZone) -> (u32, u32) {
         assert!(at >= self.start, "unit {at} is before the segment of unit {}", self.start);
         let width = u32::try_from(self.columns.len()).expect("fewer columns than 2^32");
         assert!(width > 0, "unit {at} is behind the end of what was planned");
-        let nth = at - self.start;
-        let Column { chunk, sector } = self.columns[usize_of(nth % width)];
-        Column { chunk, sector: sector + nth / width * unit }
+        (at - self.start, width)
+    }
+
+    #[inline(always)]
+    fn place_in(&self, row: u32, column: u32, unit: u32) -> Column {
+        let Column { chunk, sector } = self.columns[usize_of(column)];
+        Column { chunk, sector: sector + row * unit }
     }
 
     /// The unit after the last for which every column has room, of chunks of `chunk` sectors.
@@ -102,9 +124,29 @@ impl Zone {
 
     /// Where a unit lies.
     pub fn place(&self, at: UnitOfZone, unit: u32) -> Column {
+        self.segment_of(at).place(at, unit)
+    }
+
+    /// The same, where `per_width` most likely divides by the columns of a segment.
+    #[inline(always)]
+    pub fn place_by(&self, at: UnitOfZone, unit: u32, per_width: Divisor) -> Column {
+        self.segment_of(at).place_by(at, unit, per_width)
+    }
+
+    #[inline(always)]
+    fn segment_of(&self, at: UnitOfZone) -> &Segment {
+        if let [only] = &self.segments[..] {
+            return only;
+        }
         let next = self.segments.partition_point(|segment| segment.start <= at);
         assert!(next > 0, "unit {at} lies nowhere");
-        self.segments[next - 1].place(at, unit)
+        &self.segments[next - 1]
+    }
+
+    /// Which column of the last segment a unit lies in; of a unit before it any.
+    pub fn last_column(&self, at: UnitOfZone) -> usize {
+        let Some(last) = self.segments.last() else { return 0 };
+        usize_of(at.saturating_sub(last.start)) % last.columns.len().max(1)
     }
 
     /// Blocks it held when it became full.
@@ -172,6 +214,8 @@ impl Zone {
             if self.segments.last().is_some_and(|last| last.start > start) {
                 return Err(());
             }
+            // Most zones have one, or one for each chunk of a unit, and keep them as long as they hold anything.
+            self.segments.reserve_exact(1);
             self.segments.push(Segment { start, columns: Box::new([column]) });
             return Ok(());
         }
@@ -236,7 +280,13 @@ mod tests {
             (15, column(8, 28)),
         ];
         assert!(expected.iter().all(|&(at, place)| zone.place(at, UNIT) == place));
+        for width in 1..5 {
+            let per_width = Divisor::new(width);
+            assert!(expected.iter().all(|&(at, place)| zone.place_by(at, UNIT, per_width) == place));
+        }
         assert_eq!((zone.segments[0].end(UNIT, 24), zone.segments[1].end(UNIT, 48)), (12, 24));
+        assert_eq!([12, 15, 16].map(|at| zone.last_column(at)), [0, 1, 0]);
+        assert_eq!((zone.last_column(3), Zone::EMPTY.last_column(7)), (0, 0), "any");
     }
 
     #[test]

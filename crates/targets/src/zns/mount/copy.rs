@@ -92,7 +92,7 @@ impl Zns {
             }
             let to = self.zone(number).place(at, unit);
             let sectors = if at + 1 == units { last } else { unit };
-            let open = self.writers.get_mut(key).chunk_mut(to.chunk);
+            let open = self.writers.get_mut(key).chunk_mut(to.chunk, 0);
             let place = open.give(sectors, &config);
             assert_eq!(place.sector, to.sector, "unit {at} of zone {number} went astray");
             open.programmed(&config, place.sector, ProgramOutcome::Written(None), &mut Vec::new());

@@ -33,7 +33,7 @@ use crate::recovery::groups;
 use crate::recovery::media::Media;
 use crate::recovery::survey::{FoundChunk, Holds, Survey};
 use load::Loaded;
-use ocssd_base::{Prng, Slab, usize_of};
+use ocssd_base::{Divisor, Prng, Slab, usize_of};
 use ocssd_ftl::log::{LogEntry, Lsn};
 use ocssd_ftl::{
     AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, UnitIndex,
@@ -169,9 +169,9 @@ impl Zns {
         let sizes = Sizes::new(&ground(good), options, fixed).map_err(MountError::DoesNotFit)?;
         let loaded =
             checkpoint.zip(info).map(|found| load::replay(&mut media, &known, found, &sizes, &mut pages));
-        let loaded = loaded.transpose()?;
-        let table =
-            loaded.as_ref().map_or_else(|| Table::new(sizes.zone_count), |loaded| loaded.table.clone());
+        let mut loaded = loaded.transpose()?;
+        let table = loaded.as_mut().map(|loaded| std::mem::replace(&mut loaded.table, Table::new(0)));
+        let table = table.unwrap_or_else(|| Table::new(sizes.zone_count));
         let mounted = loaded.as_ref().map_or(0, |loaded| loaded.info.mounted);
         let recovered = Recovered::new(&mut media, (&shape, &sizes, options), &mut survey, (table, mounted))?;
         let (sectors_read, sectors_padded) = media.end();
@@ -222,7 +222,7 @@ fn space(
         }
     }
     let is_needed = |chunk: ChunkIndex| match (role_of.get(&chunk), loaded) {
-        (None | Some(Role::Data), _) => recovered.owned.contains(&chunk),
+        (None | Some(Role::Data), _) => recovered.owned[chunk.index()],
         (Some(Role::Tail), _) => true,
         (_, None) => false,
         (Some(Role::Log), Some(found)) => pages.is_needed(chunk, PageKind::Log, found.end.kept),
@@ -314,9 +314,13 @@ fn assemble(
     let units = |found: &FoundZone| found.tail.len().div_ceil(usize_of(sizes.unit)).saturating_sub(1);
     let beside: usize = recovered.zones.values().map(units).sum();
     let beside = u32::try_from(beside).expect("fewer units than an instance has");
+    let zones = sizes.zone_geometry(geometry.sector_bytes);
     let mut target = Zns {
         options: options.clone(),
-        geometry: sizes.zone_geometry(geometry.sector_bytes),
+        geometry: zones,
+        per_zone: Divisor::new(zones.zone_blocks),
+        per_unit: Divisor::new(u64::from(sizes.unit)),
+        per_width: Divisor::new(u64::from(sizes.width)),
         early_reset: geometry.capabilities.early_reset,
         has_open_limit: geometry.max_open_chunks_per_pu > 0 || geometry.max_open_chunks > 0,
         group_units: geometry.pus_per_group,
@@ -325,7 +329,8 @@ fn assemble(
         areas: BTreeSet::new(),
         open: Vec::new(),
         active: 0,
-        writers: Slab::new(sizes.zone_count),
+        // A writer is large, and few zones have one at a time.
+        writers: Slab::on_demand(sizes.zone_count),
         turns: VecDeque::new(),
         buffer_units: BufferUnits::new(sizes.buffer_units + beside, sizes.unit, buffers),
         requests: Requests::new(REQUESTS_MAX),

@@ -53,8 +53,8 @@ pub struct Recovered {
     pub table: Table,
     /// Zones that are neither empty nor full.
     pub zones: BTreeMap<u32, FoundZone>,
-    /// Chunks that zones have.
-    pub owned: BTreeSet<ChunkIndex>,
+    /// By chunk: a zone has it.
+    pub owned: Vec<bool>,
     /// Those of them that go on being written.
     pub columns: BTreeSet<ChunkIndex>,
     /// Zones whose end was looked for.
@@ -131,7 +131,7 @@ impl Recovered {
         let mut found = Self {
             table,
             zones: BTreeMap::new(),
-            owned: BTreeSet::new(),
+            owned: vec![false; usize_of(shape.chunks())],
             columns: BTreeSet::new(),
             zones_cut: 0,
             sequence,
@@ -142,7 +142,9 @@ impl Recovered {
                 found.look_at(media, (shape, sizes, options), survey, (number, &blocks, mounted))?;
             }
             found.sequence = found.sequence.max(found.table.zones[usize_of(number)].since);
-            found.owned.extend(found.table.zones[usize_of(number)].chunks());
+            for chunk in found.table.zones[usize_of(number)].chunks() {
+                found.owned[chunk.index()] = true;
+            }
         }
         Ok(found)
     }
