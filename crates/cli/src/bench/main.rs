@@ -16,6 +16,7 @@ mod keys;
 mod mount;
 mod tables;
 mod world;
+mod zones;
 
 use ocssd_base::Nanos;
 use ocssd_engine::VirtualClock;
@@ -42,6 +43,11 @@ const RAW: Setting = Setting {
 };
 /// pblk on the same drive.
 const PBLK: Setting = Setting { target: "pblk", ..RAW };
+/// Zones one chunk of every unit wide on the same drive.
+const ZNS: Setting = Setting { target: "zns", ..RAW };
+/// The same, written before, so that zones are reset and written again: the drive has the memory for what is beside sectors.
+const ZNS_WRITTEN: Setting =
+    Setting { before: &["[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=64g\n"], ..ZNS };
 /// pblk with as many lines, in chunks of a sixteenth, so that it fits memory; filled, because a block never written is
 /// as good as spare, and then written one and a half times over at random, so that garbage collection is in its steady
 /// state.
@@ -61,7 +67,7 @@ const OX_AGED: Setting =
     Setting { target: "ox-block", sectors_per_chunk: Some(256), chunks_per_pu: Some(150), ..PBLK_AGED };
 
 /// The issues' figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
-const BENCHES: [Bench; 11] = [
+const BENCHES: [Bench; 13] = [
     Bench {
         name: "rand_read_4k_qd64",
         job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
@@ -107,6 +113,21 @@ const BENCHES: [Bench; 11] = [
         sectors_per_io: 1,
         unit: "io/cpu-s",
         setting: PBLK,
+    },
+    Bench {
+        name: "zns_seq_write_64k",
+        job: "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=64g\n",
+        sectors_per_io: 16,
+        unit: "sectors/cpu-s",
+        setting: ZNS_WRITTEN,
+    },
+    Bench {
+        name: "zns_rand_read_4k_qd64",
+        job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
+              number_ios=3000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+        setting: ZNS,
     },
     Bench {
         name: "pblk_rand_write_4k_steady",
@@ -246,6 +267,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
             tables::NAME,
             keys::NAME,
             flushes::NAME,
+            zones::NAME,
         ])
         .collect();
     for argument in arguments {
@@ -329,6 +351,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(flushes::NAME) {
         flushes::measure(ios, &options);
+    }
+    if is_chosen(zones::NAME) {
+        zones::measure(ios);
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();

@@ -31,6 +31,7 @@ impl Zns {
         for (offset, address) in (0..).zip(&mut buffers.addresses_mut(buffer)[..usize_of(count)]) {
             *address = Ppa { sector: first.sector + offset, ..first };
         }
+        assert!(self.zone(number).reads.checked_add(count).is_some(), "zone {number} is read without end");
         self.stats.user_read += u64::from(count);
         self.zone_mut(number).reads += count;
         let request = ZonedRequest { tag, op: ZonedOp::Read, block, count, buffer: Some(buffer) };
@@ -56,6 +57,7 @@ impl Zns {
         if count == 0 || count > VECTOR_MAX || in_unit + count > self.sizes.unit {
             return None;
         }
+        assert!(in_unit < self.sizes.unit, "block {within} is at {in_unit} of unit {at}");
         let readable = match (zone.writer, zone.finished_at()) {
             (None, finished_at) => finished_at?,
             (Some(key), finished_at) => {

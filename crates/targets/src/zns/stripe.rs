@@ -105,6 +105,7 @@ impl Zns {
                 break;
             };
             let unit = space.unit_of(chunk);
+            assert!(all.contains(&unit) || is_alone, "chunk {} is on a unit that the stripe has", chunk.0);
             all.retain(|&other| other != unit);
             home = home.or(Some(load.group_of(unit)));
             load.add(unit);

@@ -1,4 +1,5 @@
-//! `zns` on a drive: bandwidth, random write areas and extensions of zones, what is refused and changes nothing, zones without a chunk left.
+//! `zns` on a drive: bandwidth, random write areas and extensions of zones, what is refused and changes nothing, zones without a
+//! chunk left.
 
 mod area;
 mod bandwidth;

@@ -292,6 +292,13 @@ fn wear_of(
     ChunkWear::new(options.wear_bound(), saved, &wear_index)
 }
 
+/// What survived of areas may take more buffer units than the write buffer has for one zone each: so many.
+fn units_of_areas(sizes: &Sizes, recovered: &Recovered) -> u32 {
+    let units = |found: &FoundZone| found.tail.len().div_ceil(usize_of(sizes.unit)).saturating_sub(1);
+    let beside: usize = recovered.zones.values().map(units).sum();
+    u32::try_from(beside).expect("fewer units than an instance has")
+}
+
 fn assemble(
     device: &mut dyn BlockingDevice,
     options: &Options,
@@ -310,10 +317,7 @@ fn assemble(
     let journal = Journal::new(&journal_sizes, points, &new, buffers);
     let tails = new_tails(tail_point, &sizes, (&recovered, closed_tails), buffers);
     let sequence = loaded.as_ref().map_or(0, |found| found.info.sequence).max(recovered.sequence);
-    // What survived of areas may take more buffer units than the write buffer has for one zone each.
-    let units = |found: &FoundZone| found.tail.len().div_ceil(usize_of(sizes.unit)).saturating_sub(1);
-    let beside: usize = recovered.zones.values().map(units).sum();
-    let beside = u32::try_from(beside).expect("fewer units than an instance has");
+    let beside = units_of_areas(&sizes, &recovered);
     let zones = sizes.zone_geometry(geometry.sector_bytes);
     let mut target = Zns {
         options: options.clone(),
