@@ -70,6 +70,9 @@ pub struct SharedDrive {
     alarm: Option<Arc<dyn EarlyWake>>,
     /// Bytes of one request at most.
     request_bytes: usize,
+    /// Reads ask for whole sectors of so many bytes, which a target of this process reads into the request's buffer at once; 1 if
+    /// the target is a server's, to which bytes are the way that costs.
+    read_unit: usize,
 }
 
 /// What a drive did so far.
@@ -104,12 +107,18 @@ impl SharedDrive {
     ) -> Self {
         let (limits, drive) = (target.limits(), drive.into());
         let (alarm, request_bytes) = (drive.alarm(), drive.request_bytes_max());
+        let read_unit = if drive.has_target_here() { buffers.format().sector_bytes } else { 1 };
+        assert!(
+            request_bytes.is_multiple_of(read_unit),
+            "a request of {request_bytes} bytes is no whole sectors"
+        );
         let mut host = Host::new(drive, clock, buffers);
         host.add(target);
         let has_image = image.is_some();
         let (questions, phase) = (Questions::new(), Phase::On);
         let state = State { host, questions, image, phase, power_cut: None, listeners: 0, is_watched: false };
-        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image, alarm, request_bytes }
+        let (state, told) = (Mutex::new(state), Condvar::new());
+        Self { state, told, limits, has_image, alarm, request_bytes, read_unit }
     }
 
     /// From now on the power goes in the middle of request number `requests`, counted from 1.
@@ -205,9 +214,11 @@ impl SharedDrive {
     /// If the target refuses, or the media cannot be read.
     pub fn read(&self, table: TableId, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
         let mut read = 0;
-        for part in into.chunks_mut(self.request_bytes) {
-            let wanted = part.len();
-            let found = self.read_part(table, offset + read as u64, part)?;
+        while read < into.len() {
+            let at = offset + read as u64;
+            let before = self.before_in_unit(at);
+            let wanted = (into.len() - read).min(self.request_bytes - before);
+            let found = self.read_part(table, at, &mut into[read..read + wanted])?;
             read += found;
             if found < wanted {
                 break;
@@ -216,17 +227,27 @@ impl SharedDrive {
         Ok(read)
     }
 
+    /// Bytes between the begin of a read unit and `offset` in it.
+    fn before_in_unit(&self, offset: u64) -> usize {
+        usize::try_from(offset % self.read_unit as u64).expect("below a sector")
+    }
+
     fn read_part(&self, table: TableId, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
         let mut state = self.enter()?;
-        let content = state.room(into.len());
+        let before = self.before_in_unit(offset);
+        let asked = (before + into.len()).next_multiple_of(self.read_unit);
+        assert!(asked <= self.request_bytes, "{asked} bytes are asked for at once");
+        let (content, offset) = (state.room(asked), offset - before as u64);
         let (mut state, reply) = self.answer(state, TableOp::Read { table, offset, into: content })?;
         let answer = state.successful("read a table", &reply);
         let read = answer.map(|answer| match answer {
             TableAnswer::Read { bytes } => {
-                let bytes = usize_of(bytes);
-                assert!(bytes <= into.len(), "{bytes} bytes were read into {}", into.len());
-                into[..bytes].copy_from_slice(&state.bytes_of(content)[..bytes]);
-                bytes
+                assert!(usize_of(bytes) <= asked, "{bytes} bytes were read into {asked}");
+                let all = &state.bytes_of(content)[..usize_of(bytes)];
+                let wanted = all.get(before..).unwrap_or_default();
+                let wanted = &wanted[..wanted.len().min(into.len())];
+                into[..wanted.len()].copy_from_slice(wanted);
+                wanted.len()
             }
             other => panic!("a read was answered with {other:?}"),
         });

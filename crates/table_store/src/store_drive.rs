@@ -86,6 +86,14 @@ impl StoreDrive {
         }
     }
 
+    /// The target is this process's, whoever has the drive.
+    pub const fn has_target_here(&self) -> bool {
+        match self {
+            Self::Own(_) | Self::Served(_) => true,
+            Self::Behind(_) => false,
+        }
+    }
+
     /// Bytes of one request to the target at most.
     pub fn request_bytes_max(&self) -> usize {
         match self {

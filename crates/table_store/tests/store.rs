@@ -322,3 +322,31 @@ fn threads_share_a_store() {
     });
     assert_eq!(names_in(&store, "/").len(), 4 * 7);
 }
+
+/// Reads of any bytes of a file, which the store asks for in whole sectors.
+#[test]
+fn any_bytes_of_a_file_are_read_as_they_were_written() {
+    let store = store();
+    let content: Vec<u8> =
+        (0..2_300_000_u32).map(|at| u8::try_from(at / 3 * 7 % 251).expect("small")).collect();
+    write(&store, "/a.sst", &content);
+    let reader = store.open_file("/a.sst").expect("it is there");
+    for seed in 0..3 {
+        println!("seed {seed}");
+        let mut prng = Prng::new(seed);
+        for turn in 0..200 {
+            let offset = prng.below(2_310_000);
+            // A read of more than a request goes in several.
+            let bytes = prng.below(if turn % 20 == 0 { 2_200_000 } else { 9_000 });
+            let mut found = vec![0xee; usize::try_from(bytes).expect("short")];
+            let length = reader.read(offset, &mut found).expect("it can be read");
+            let begin = usize::try_from(offset).expect("short").min(content.len());
+            let expected = &content[begin..content.len().min(begin + found.len())];
+            assert!(
+                length == expected.len() && found[..length] == *expected,
+                "{bytes} bytes from {offset} on"
+            );
+            assert!(found[length..].iter().all(|&byte| byte == 0xee), "nothing behind them is touched");
+        }
+    }
+}

@@ -1,8 +1,9 @@
 //! Reads: of any bytes, from memory or from the sectors that hold them, whatever the write unit is.
 //!
-//! A read keeps what it reads, deleted or not, until it is over. Every sector from media is judged by its tag: the right
-//! table, the right place in it, content that matches its checksum; one that failed is asked for again, alone. Deliberately not
-//! here: how often (`read_again`).
+//! Whole sectors that have whole sectors of the request's own buffer to go to are read into it; all else goes to a buffer of a
+//! unit's length first, and is copied. A read keeps what it reads, deleted or not, until it is over. Every sector from media is
+//! judged by its tag: the right table, the right place in it, content that matches its checksum; one that failed is asked for
+//! again, alone. Deliberately not here: how often (`read_again`).
 
 use super::append::tag_of;
 use super::change::Number;
@@ -37,6 +38,22 @@ struct Job {
 }
 
 impl Job {
+    /// Where sectors of the media that hold bytes `from..to`, and no other, can be read to in the request's own buffer.
+    fn own_place(
+        &self,
+        (from, to): (u64, u64),
+        sector_bytes: u64,
+        buffers: &Buffers,
+    ) -> Option<(BufId, u32)> {
+        let (buffer, begin) = self.into.row(buffers)?;
+        assert!(self.begin <= from && to <= self.end, "bytes {from}..{to} were not asked for");
+        let place = u64::try_from(begin).expect("a buffer is short") + (from - self.begin);
+        let is_whole = place.is_multiple_of(sector_bytes) && (to - from).is_multiple_of(sector_bytes);
+        // Where a host wants some bytes only, reads bring no tags.
+        (is_whole && buffers.wanted(buffer).is_none())
+            .then(|| (buffer, u32::try_from(place / sector_bytes).expect("a buffer is short")))
+    }
+
     /// Puts bytes `from..to` of a table, which lie from a byte of a buffer on, to their place.
     fn place(&mut self, (from, to): (u64, u64), (buffer, first): (BufId, u64), buffers: &mut Buffers) {
         assert!(self.begin <= from && to <= self.end, "bytes {from}..{to} were not asked for");
@@ -56,6 +73,10 @@ impl Job {
 struct Part {
     job: SlabKey,
     buffer: BufId,
+    /// Where they go in it.
+    buffer_first: u32,
+    /// It is the request's own: what was read is in its place.
+    is_own: bool,
     /// Where it is read.
     at: UnitIndex,
     unit: u64,
@@ -144,14 +165,14 @@ impl LightLsm {
                 job.place((from, to), (buffer, from - unit * unit_bytes), buffers);
                 job.next = to;
                 self.stats.read_cached_bytes += to - from;
-            } else if !self.ask_media(key, unit, (from, to)) {
+            } else if !self.ask_media(key, unit, (from, to), buffers) {
                 return false;
             }
         }
     }
 
-    fn ask_media(&mut self, job: SlabKey, unit: u64, (from, to): (u64, u64)) -> bool {
-        if self.reads.spare.is_empty() || !self.flight.has_room(1) {
+    fn ask_media(&mut self, job: SlabKey, unit: u64, (from, to): (u64, u64), buffers: &Buffers) -> bool {
+        if self.reads.parts.is_full() || !self.flight.has_room(1) {
             return false;
         }
         let begin = unit * self.sizes.unit_bytes;
@@ -171,13 +192,35 @@ impl LightLsm {
         let (chunk, start) =
             self.shelf.get(number).layout.find(unit).expect("what was taken is in memory or on media");
         let first = Ppa::new(self.space.shape.chunk_id(chunk), start + sector);
-        let buffer = self.reads.spare.pop().expect("it was looked at");
+        let is_exact =
+            (begin + u64::from(sector) * sector_bytes, begin + behind * sector_bytes) == (from, to);
+        // A block request uses a buffer from its start.
+        let is_sent_anywhere = self.options.medium.has_tags();
+        let own = self.reads.jobs.get(job).own_place((from, to), sector_bytes, buffers);
+        let own = own.filter(|&(_, first)| is_exact && (first == 0 || is_sent_anywhere));
+        let (buffer, buffer_first) =
+            own.unwrap_or_else(|| (self.reads.spare.pop().expect("as many buffers as places"), 0));
+        assert!(buffer_first + count <= buffers.sectors(buffer), "a part is read beyond its buffer");
         let at = self.space.shape.split_chunk(chunk).1;
         self.meetings.read(at);
-        let part = Part { job, buffer, at, unit, first, sector, count, from, to, failed: None };
-        let part =
-            self.reads.parts.insert(part).unwrap_or_else(|_| unreachable!("as many places as buffers"));
-        self.flight.send(Purpose::Read { part }, Op::Read, Addresses::Run { first, count }, Some(buffer), 0);
+        let is_own = own.is_some();
+        let part = Part {
+            job,
+            buffer,
+            buffer_first,
+            is_own,
+            at,
+            unit,
+            first,
+            sector,
+            count,
+            from,
+            to,
+            failed: None,
+        };
+        let part = self.reads.parts.insert(part).unwrap_or_else(|_| unreachable!("it was looked at"));
+        let addresses = Addresses::Run { first, count };
+        self.flight.send(Purpose::Read { part }, Op::Read, addresses, Some(buffer), buffer_first);
         self.stats.read_sectors += u64::from(count);
         let job = self.reads.jobs.get_mut(job);
         (job.next, job.parts) = (to, job.parts + 1);
@@ -217,7 +260,7 @@ impl LightLsm {
                 Op::Read,
                 addresses,
                 Some(part.buffer),
-                sector,
+                part.buffer_first + sector,
             );
         }
         self.part_over(key, failed.map_or(Status::SUCCESS, |failed| failed.given_up().1), buffers);
@@ -232,26 +275,29 @@ impl LightLsm {
             return Ok(());
         }
         let number = self.reads.jobs.get(part.job).number;
-        let content = buffers.data(part.buffer, sector, 1);
-        let found = SectorTag::decode(buffers.oob(part.buffer, sector, 1), content);
+        let at = part.buffer_first + sector;
+        let content = buffers.data(part.buffer, at, 1);
+        let found = SectorTag::decode(buffers.oob(part.buffer, at, 1), content);
         let expected = tag_of(number, part.unit, part.sector + sector, self.sizes.unit);
         if found == Ok(expected) { Ok(()) } else { Err(Status::UNRECOVERED_READ) }
     }
 
     fn part_over(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
-        let Part { job: job_key, buffer, at, unit, sector, count, from, to, .. } =
+        let Part { job: job_key, buffer, is_own, at, unit, sector, count, from, to, .. } =
             self.reads.parts.remove(key);
         self.meetings.was_read(at);
         let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
         assert!(begin <= from && count > 0, "a part begins behind what was wanted of it");
         let job = self.reads.jobs.get_mut(job_key);
-        job.place((from, to), (buffer, from - begin), buffers);
+        if !is_own {
+            job.place((from, to), (buffer, from - begin), buffers);
+            self.reads.spare.push(buffer);
+        }
         if !status.has_data() && job.status.is_success() {
             job.status = status;
         }
         assert!(job.parts > 0, "a part of a read ended twice");
         job.parts -= 1;
-        self.reads.spare.push(buffer);
         if status.is_drive_failure() {
             self.stop(status);
         }

@@ -3,5 +3,6 @@
 
 mod mount;
 mod programs;
+mod reads;
 mod rig;
 mod wear;

@@ -123,6 +123,35 @@ impl Rig {
         self.host.buffers_mut().give_back(piece.buffer);
     }
 
+    /// Appends these bytes, and waits for them.
+    pub fn append_bytes(&mut self, table: u64, bytes: &[u8], durability: Durability) {
+        let piece = self.piece(u32::try_from(bytes.len()).expect("short"));
+        piece.scatter(self.host.buffers_mut(), bytes);
+        self.ask(TableOp::Append { table: TableId(table), content: Content::Piece(piece), durability });
+        self.host.buffers_mut().give_back(piece.buffer);
+    }
+
+    /// Reads bytes from `offset` on into a buffer of so many sectors, from byte `first` on. How many there were, and the buffer,
+    /// whose bytes were all `around` before.
+    pub fn read(
+        &mut self,
+        table: u64,
+        offset: u64,
+        (sectors, first, bytes): (u32, u64, u64),
+        around: u8,
+    ) -> (u32, Vec<u8>) {
+        let buffers = self.host.buffers_mut();
+        let buffer = buffers.take_whole(sectors);
+        buffers.whole_mut(buffer, 0, sectors).fill(around);
+        let narrow = |number: u64| u32::try_from(number).expect("a buffer is short");
+        let piece = Piece { buffer, first_byte: narrow(first), bytes: narrow(bytes) };
+        let reply = self.ask(TableOp::Read { table: TableId(table), offset, into: Content::Piece(piece) });
+        let TableAnswer::Read { bytes } = reply.answer else { panic!("{reply:?} is no read's") };
+        let all = self.host.buffers().whole(buffer, 0, sectors).to_vec();
+        self.host.buffers_mut().give_back(buffer);
+        (bytes, all)
+    }
+
     /// Publishes a table, with no attributes.
     pub fn publish(&mut self, table: u64) {
         let piece = self.piece(0);
