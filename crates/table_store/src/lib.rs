@@ -31,6 +31,7 @@ mod power_cut;
 mod questions;
 mod record;
 mod rename;
+mod request_buffers;
 mod served;
 mod shared_drive;
 mod store;

@@ -7,6 +7,7 @@
 use crate::error::{ErrorKind, StoreError};
 use crate::power_cut::{AfterCut, PowerCut, power_is_off};
 use crate::questions::Questions;
+use crate::request_buffers::RequestBuffers;
 use crate::store_drive::StoreDrive;
 use ocssd_base::{Nanos, SlabKey, usize_of};
 use ocssd_drive::Image;
@@ -18,7 +19,7 @@ use ocssd_lightnvm::interface::table::{
     TableReply, TableTarget,
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
-use ocssd_lightnvm::{BufId, Buffers, Device, TargetId};
+use ocssd_lightnvm::{Buffers, Device, TargetId};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ const TARGET: TargetId = TargetId(0);
 struct State {
     host: Host<StoreDrive, DriveClock, dyn TableTarget>,
     questions: Questions,
+    buffers: RequestBuffers,
     /// Keeps the image locked.
     image: Option<Image>,
     phase: Phase,
@@ -116,7 +118,17 @@ impl SharedDrive {
         host.add(target);
         let has_image = image.is_some();
         let (questions, phase) = (Questions::new(), Phase::On);
-        let state = State { host, questions, image, phase, power_cut: None, listeners: 0, is_watched: false };
+        let buffers = RequestBuffers::default();
+        let state = State {
+            host,
+            questions,
+            buffers,
+            image,
+            phase,
+            power_cut: None,
+            listeners: 0,
+            is_watched: false,
+        };
         let (state, told) = (Mutex::new(state), Condvar::new());
         Self { state, told, limits, has_image, alarm, request_bytes, read_unit }
     }
@@ -521,17 +533,11 @@ impl State {
         true
     }
 
-    /// A whole buffer for `bytes` bytes. Sizes are powers of two, so that buffers are used again.
-    fn take(&mut self, bytes: usize) -> BufId {
-        let buffers = self.host.buffers_mut();
-        let sectors = bytes.div_ceil(buffers.format().sector_bytes).max(1).next_power_of_two();
-        buffers.take_whole(u32::try_from(sectors).expect("a request is short"))
-    }
-
     /// Room for `bytes` bytes.
     fn room(&mut self, bytes: usize) -> Content {
         let length = u32::try_from(bytes).expect("a request is short");
-        Content::Piece(Piece { buffer: self.take(bytes), first_byte: 0, bytes: length })
+        let buffer = self.buffers.take(bytes, self.host.buffers_mut());
+        Content::Piece(Piece { buffer, first_byte: 0, bytes: length })
     }
 
     /// A copy of `bytes` for the target.
@@ -554,7 +560,7 @@ impl State {
 
     fn give_back(&mut self, content: Content) {
         if let Content::Piece(Piece { buffer, .. }) = content {
-            self.host.buffers_mut().give_back(buffer);
+            self.buffers.give_back(buffer, self.host.buffers());
         }
     }
 }
