@@ -18,6 +18,7 @@ extern "C" {
 struct LightFs;
 struct LightWriter;
 struct LightReader;
+struct LightMap;
 const char* lightlsm_error();
 int lightlsm_open(const char*, size_t, LightFs**);
 void lightlsm_close(LightFs*);
@@ -43,6 +44,8 @@ int lightlsm_open_file(const LightFs*, const char*, size_t, LightReader**);
 int lightlsm_read(const LightReader*, uint64_t, char*, size_t, size_t*);
 uint64_t lightlsm_readable(const LightReader*);
 void lightlsm_free_reader(LightReader*);
+int lightlsm_map(const LightFs*, const char*, size_t, LightMap**, const char**, size_t*);
+void lightlsm_unmap(LightMap*);
 }
 
 namespace {
@@ -148,7 +151,7 @@ class LightRandomAccessFile final : public FSRandomAccessFile {
 
   IOStatus Read(uint64_t offset, size_t n, const IOOptions&, Slice* result, char* scratch,
                 IODebugContext*) const override {
-    if (scratch == nullptr) return IOStatus::InvalidArgument("lightlsm:// maps no files: switch mmap reads off");
+    if (scratch == nullptr) return IOStatus::InvalidArgument("a file that is not mapped is read into memory of the caller's");
     size_t read = 0;
     IOStatus status = StatusOf(lightlsm_read(reader_, offset, scratch, n, &read));
     *result = Slice(scratch, read);
@@ -158,6 +161,26 @@ class LightRandomAccessFile final : public FSRandomAccessFile {
 
  private:
   LightReader* reader_;
+};
+
+// A file that is read by maps: whole in memory from its opening on, so that slices are good as long as it is.
+class LightMappedFile final : public FSRandomAccessFile {
+ public:
+  LightMappedFile(LightMap* map, Slice content) : map_(map), content_(content) {}
+  ~LightMappedFile() override { lightlsm_unmap(map_); }
+
+  IOStatus Read(uint64_t offset, size_t n, const IOOptions&, Slice* result, char*, IODebugContext*) const override {
+    size_t begin = offset < content_.size() ? static_cast<size_t>(offset) : content_.size();
+    size_t left = content_.size() - begin;
+    *result = Slice(content_.data() + begin, n < left ? n : left);
+    return IOStatus::OK();
+  }
+  // The memory is the content, not a copy of it.
+  IOStatus InvalidateCache(size_t, size_t) override { return IOStatus::OK(); }
+
+ private:
+  LightMap* map_;
+  const Slice content_;
 };
 
 class LightDirectory final : public FSDirectory {
@@ -194,7 +217,7 @@ class LightFileSystem final : public FileSystem {
   }
   IOStatus NewRandomAccessFile(const std::string& path, const FileOptions& options,
                                std::unique_ptr<FSRandomAccessFile>* result, IODebugContext*) override {
-    if (options.use_mmap_reads) return IOStatus::InvalidArgument("lightlsm:// maps no files: switch mmap reads off");
+    if (options.use_mmap_reads) return Map(path, result);
     LightReader* reader = nullptr;
     int code = lightlsm_open_file(fs_, path.data(), path.size(), &reader);
     if (code == kDone) result->reset(new LightRandomAccessFile(reader));
@@ -330,6 +353,14 @@ class LightFileSystem final : public FileSystem {
     int is_directory = 0;
     int code = Look(path, nullptr, nullptr, &is_directory);
     if (code == kDone && is_directory != 0) return IOStatus::IOError(path, "is a directory, and no file");
+    return StatusOf(code);
+  }
+  IOStatus Map(const std::string& path, std::unique_ptr<FSRandomAccessFile>* result) const {
+    LightMap* map = nullptr;
+    const char* content = nullptr;
+    size_t length = 0;
+    int code = lightlsm_map(fs_, path.data(), path.size(), &map, &content, &length);
+    if (code == kDone) result->reset(new LightMappedFile(map, Slice(content, length)));
     return StatusOf(code);
   }
   IOStatus Create(const std::string& path, const FileOptions& options, int is_continued,

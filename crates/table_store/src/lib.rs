@@ -6,6 +6,7 @@
 //! - `options` and `opening`: from a text to a store. `shared_drive`: a target that many threads ask (`questions`).
 //! - `record`: what the attributes of a table say of the file it holds. `names` and `path`: the tree of names in memory.
 //! - `store_drive`: the drive below, of this process or `served` by another. `power_cut`: for tests of what is left.
+//! - `map`: a file in memory as a whole.
 //! - `content`: the bytes of one file; `log_tail` keeps what a log was given since its last sync, for the process after this.
 //! - `store`: what is done by name. [`Writer`] and [`Reader`]: an open file.
 //!
@@ -23,6 +24,7 @@ mod drive_of_options;
 mod error;
 mod file;
 mod log_tail;
+mod map;
 mod names;
 mod opening;
 mod options;
@@ -41,6 +43,7 @@ pub use content::Replace;
 pub use drive_of_options::{lease_target, open_drive};
 pub use error::{ErrorKind, StoreError};
 pub use file::{Reader, Writer};
+pub use map::Map;
 /// The name of a table or log of the target.
 pub use ocssd_lightnvm::interface::table::TableId;
 pub use options::{Flushed, StoreClock, StoreOptions};

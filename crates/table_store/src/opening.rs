@@ -37,7 +37,9 @@ impl Store {
     pub fn open(options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
         if options.is_served() {
             let Mounted { drive, tails, notes } = served::mount(options)?;
-            return Self::mount(drive, tails, notes);
+            let store = Self::mount(drive, tails, notes)?;
+            store.bound_maps(options.map_bytes_max);
+            return Ok(store);
         }
         if options.tails.is_some() {
             return Err(invalid(
@@ -59,6 +61,7 @@ impl Store {
         let tails = image.as_ref().filter(|_| keeps).map(|image| image.path().to_owned());
         let drive = SharedDrive::new(drive, clock, buffers, target, image);
         let store = Self::mount(drive, tails, notes)?;
+        store.bound_maps(options.map_bytes_max);
         if let Some(requests) = options.power_cut {
             store.drive.cut_power_after(requests, AfterCut::EndProcess)?;
         }

@@ -3,6 +3,7 @@
 //! Deliberately not here: what a drive or a target makes of its own options (`opening`).
 
 use crate::error::{ErrorKind, StoreError};
+use crate::map::MAPS_BYTES_MAX;
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_nvme_host::Endpoint;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct StoreOptions {
     pub tails: Option<PathBuf>,
     /// After so many requests behind the mount's the power of drive and machine goes: for tests of what is left.
     pub power_cut: Option<u64>,
+    /// Bytes of files that are held in memory for maps at once, at most.
+    pub map_bytes_max: u64,
     /// A kind of target that has tables, or the name of such a target on the image.
     pub target: String,
     /// The units it lies on.
@@ -70,6 +73,7 @@ impl StoreOptions {
             flushed: Flushed::default(),
             tails: None,
             power_cut: None,
+            map_bytes_max: MAPS_BYTES_MAX,
             target: TARGET.to_owned(),
             place: UnitSelection::All,
             target_options: Vec::new(),
@@ -100,6 +104,8 @@ impl StoreOptions {
     /// - `tails`: with a served drive, what was flushed is kept in files whose names begin so.
     /// - `power_cut`: after so many requests, those of the mount not counted, the drive loses its power, with what had not reached
     ///   the media, and the process ends by SIGABRT. Nothing that was only flushed is kept. For tests.
+    /// - `maps_mib`: files that are read by maps are held in memory whole, so many MiB at once at most; 1024 without, 0 refuses
+    ///   maps.
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
     /// - `on`: the parallel units, as `pu:0-3`; all without.
     /// - `set.NAME`: a setting of the drive, as `set.media.read=50us`.
@@ -169,6 +175,7 @@ impl StoreOptions {
             "tails" => self.tails = Some(PathBuf::from(value)),
             "flush" => self.flushed = flushed(value)?,
             "power_cut" => self.power_cut = Some(requests(value)?),
+            "maps_mib" => self.map_bytes_max = mebibytes(value)?,
             "target" => value.clone_into(&mut self.target),
             "on" => self.place = value.parse().map_err(|error| format!("on={value}: {error}"))?,
             _ => match name.strip_prefix(SETTING) {
@@ -213,6 +220,11 @@ fn requests(value: &str) -> Result<u64, String> {
     count.ok_or_else(|| format!("power_cut should be a number of requests from 1, but is \"{value}\""))
 }
 
+fn mebibytes(value: &str) -> Result<u64, String> {
+    let bytes = value.parse().ok().and_then(|count: u64| count.checked_mul(1 << 20));
+    bytes.ok_or_else(|| format!("maps_mib should be a number of MiB from 0, but is \"{value}\""))
+}
+
 fn flushed(value: &str) -> Result<Flushed, String> {
     match value {
         "process" => Ok(Flushed::ForProcess),
@@ -239,6 +251,7 @@ mod tests {
         assert_eq!(options.place, "pu:0-1".parse().expect("units"));
         let made = StoreOptions::parse("drive=d.ocssd,create=tiny").expect("options");
         assert_eq!(made.create.as_deref(), Some("tiny"));
+        assert_eq!(StoreOptions::parse("drive=tiny,maps_mib=3").expect("options").map_bytes_max, 3 << 20);
         let with_colon = StoreOptions::parse("drive:d.ocssd,clock:wall").expect("options");
         assert!(with_colon.drive == "d.ocssd" && with_colon.is_wall_clock());
         let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
@@ -296,6 +309,8 @@ mod tests {
             ("drive=tiny,flush=often", "process or never"),
             ("drive=tiny,power_cut=0", "from 1"),
             ("drive=tiny,on=moon", "on=moon"),
+            ("drive=tiny,maps_mib=all", "MiB from 0"),
+            ("drive=tiny,maps_mib=99999999999999", "MiB from 0"),
         ] {
             let error = StoreOptions::parse(text).expect_err(text);
             assert!(error.kind == ErrorKind::Invalid && error.sentence.contains(part), "{text}: {error}");

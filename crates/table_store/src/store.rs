@@ -6,6 +6,7 @@ use crate::content::{File, now_ns};
 use crate::error::{ErrorKind, StoreError};
 use crate::file::{Reader, Writer};
 use crate::log_tail::{self, LogTail};
+use crate::map::MapBooks;
 use crate::names::{Directory, FileEntry, Identity, Names, Node, Place, ROOT};
 use crate::path;
 use crate::record::{Class, RecordKind};
@@ -28,6 +29,8 @@ pub struct Store {
     /// Sentences about what the mount found.
     notes: Vec<String>,
     is_closed: Mutex<bool>,
+    /// What maps of files take.
+    pub(crate) maps: MapBooks,
 }
 
 /// What is known of a file before it is written.
@@ -97,7 +100,8 @@ impl Store {
         notes: Vec<String>,
     ) -> Self {
         let (locks, is_closed) = (Mutex::new(BTreeSet::new()), Mutex::new(false));
-        Self { drive, names: Mutex::new(names), locks, image, notes, is_closed }
+        let (names, maps) = (Mutex::new(names), MapBooks::default());
+        Self { drive, names, locks, image, notes, is_closed, maps }
     }
 
     /// What the mount found and its user should know, a sentence each.
@@ -387,7 +391,9 @@ impl Store {
         });
         let wire = wire_bytes.map(|bytes| format!("after {now}: {bytes} bytes to the server and back"));
         let of_target = target.iter().map(|counter| format!("{}: {}", counter.name, shown(counter.value)));
-        Ok(media.into_iter().chain(wire).chain(of_target).collect())
+        let (_, most) = self.map_bytes();
+        let maps = (most > 0).then(|| format!("{most} bytes of files were held in memory for maps at once"));
+        Ok(media.into_iter().chain(wire).chain(maps).chain(of_target).collect())
     }
 
     /// Everything is put away, and the next mount is quick: what was appended to logs is on the drive. Nothing may be asked

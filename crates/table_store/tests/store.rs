@@ -323,6 +323,31 @@ fn threads_share_a_store() {
     assert_eq!(names_in(&store, "/").len(), 4 * 7);
 }
 
+#[test]
+fn a_map_is_the_file_as_it_was_and_maps_take_what_they_may() {
+    let store = store();
+    let content: Vec<u8> = (0..300_000_u32).map(|at| u8::try_from(at * 7 % 251).expect("small")).collect();
+    write(&store, "/a.sst", &content);
+    write(&store, "/b.sst", &content[..100_000]);
+    let first = store.map_file("/a.sst").expect("it fits");
+    assert!(first.content() == content, "the map is the file");
+    assert_eq!(store.map_bytes(), (300_000, 300_000));
+    store.bound_maps(399_999);
+    let error = store.map_file("/b.sst").expect_err("a byte is missing");
+    assert!(error.sentence.contains("of its 100000 bytes 99999 may be"), "{error}");
+    store.bound_maps(400_000);
+    let second = store.map_file("/b.sst").expect("it fits now");
+    assert_eq!(store.map_bytes(), (400_000, 400_000));
+    // The file goes, its map stays.
+    store.delete("/a.sst").expect("it is there");
+    assert!(first.content() == content && second.content() == &content[..100_000]);
+    drop((first, second));
+    assert_eq!(store.map_bytes(), (0, 400_000), "what maps took is given back");
+    assert_eq!(kind(store.map_file("/a.sst")), ErrorKind::NotFound);
+    let told = store.report().expect("counts");
+    assert!(told.iter().any(|line| line.starts_with("400000 bytes of files were held")), "{told:?}");
+}
+
 /// Reads of any bytes of a file, which the store asks for in whole sectors.
 #[test]
 fn any_bytes_of_a_file_are_read_as_they_were_written() {

@@ -2,7 +2,7 @@
 
 use crate::FileSystem;
 use crate::boundary::{call, exclusive, put, shared, text};
-use ocssd_table_store::{Created, Hint, Reader, Writer};
+use ocssd_table_store::{Created, Hint, Map, Reader, Writer};
 use std::ffi::c_char;
 
 /// Begins a file, or goes on with one that is there if `is_continued` is not 0.
@@ -174,4 +174,39 @@ pub unsafe extern "C" fn lightlsm_readable(reader: *const Reader) -> u64 {
 pub unsafe extern "C" fn lightlsm_free_reader(reader: *mut Reader) {
     // SAFETY: the caller's promise.
     call(|| Ok(drop(unsafe { Box::from_raw(reader) })));
+}
+
+/// Reads a file whole into memory. Its `length` bytes lie from `content` on until [`lightlsm_unmap`].
+///
+/// # Safety
+/// The handle must be open, `path` point to `bytes` bytes, and the others to room for what they are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lightlsm_map(
+    fs: *const FileSystem,
+    path: *const c_char,
+    bytes: usize,
+    map: *mut *mut Map,
+    content: *mut *const c_char,
+    length: *mut usize,
+) -> i32 {
+    call(|| {
+        // SAFETY: the caller's promise; a map's content does not move when its handle does.
+        unsafe {
+            let made = (*fs).store.map_file(text(path, bytes)?)?;
+            put(content, made.content().as_ptr().cast());
+            put(length, made.content().len());
+            put(map, Box::into_raw(Box::new(made)));
+        }
+        Ok(())
+    })
+}
+
+/// Gives a map's handle back, and its memory.
+///
+/// # Safety
+/// The handle must be open, and neither it nor the content be used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lightlsm_unmap(map: *mut Map) {
+    // SAFETY: the caller's promise.
+    call(|| Ok(drop(unsafe { Box::from_raw(map) })));
 }

@@ -58,6 +58,7 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let rocks = Rocks::new(workspace.target.join("rocksdb"), build(workspace)?)?;
     rocks.write("drive.toml", DRIVE)?;
     in_memory(&rocks)?;
+    by_maps(&rocks)?;
     for image in IMAGES {
         on_an_image(&rocks, image)?;
     }
@@ -111,6 +112,19 @@ fn in_memory(rocks: &Rocks) -> Result<()> {
     let told = told.succeeds()?;
     let found = told.matches("(20000 of 20000 found)").count();
     ensure!(found >= 2, "db_bench should find all 20000 keys twice, but printed:\n{told}");
+    Ok(())
+}
+
+/// Tables are read by maps; a file that may not be held in memory is refused in a sentence.
+fn by_maps(rocks: &Rocks) -> Result<()> {
+    let bench = |store| {
+        let bench = rocks.program(&Program::DbBench, store).args(SMALL);
+        bench.args(["--num=20000", "--mmap_read=1", "--benchmarks=fillseq,readrandom"])
+    };
+    let told = bench("drive=drive.toml").succeeds()?;
+    ensure!(told.contains("(20000 of 20000 found)"), "not all keys were found by maps:\n{told}");
+    let told = bench("drive=drive.toml,maps_mib=0").fails()?;
+    ensure!(told.contains("allow more by maps_mib"), "maps should be refused by their bound, but:\n{told}");
     Ok(())
 }
 

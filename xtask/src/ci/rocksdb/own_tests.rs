@@ -9,8 +9,6 @@ use std::path::Path;
 
 /// A drive in memory with room for the files of databases that tests leave behind.
 const STORE: &str = "drive=drive.toml,tables_max=600";
-/// What a test says that reads by maps of files: the store refuses them, and the test goes on without a database.
-const MAPS: &str = "lightlsm:// maps no files: switch mmap reads off";
 
 /// A program of tests.
 struct Suite {
@@ -22,38 +20,11 @@ struct Suite {
 }
 
 const SUITES: [Suite; 3] = [
-    Suite {
-        name: "db_basic_test",
-        passing: 264,
-        failing: &[
-            ("DBBasicTest.PutDeleteGet", MAPS),
-            ("DBBasicTest.PutSingleDeleteGet", MAPS),
-            ("DBBasicTest.EmptyFlush", MAPS),
-            ("DBBasicTest.GetFromVersions", MAPS),
-            ("DBBasicTest.GetSnapshot", MAPS),
-            ("DBBasicTest.Snapshot", MAPS),
-            ("DBBasicTest.MmapAndBufferOptions", MAPS),
-            ("DBBasicMultiConfigs/DBBasicMultiConfigs.CompactBetweenSnapshots/3", MAPS),
-            ("DBBasicMultiConfigs/DBBasicMultiConfigs.CompactBetweenSnapshots/4", MAPS),
-            ("DBBasicMultiConfigs/DBBasicMultiConfigs.CompactBetweenSnapshots/6", MAPS),
-            ("DBBasicMultiConfigs/DBBasicMultiConfigs.CompactBetweenSnapshots/15", MAPS),
-            ("DBMultiGetTestWithParam/DBMultiGetTestWithParam.MultiGetBatchedSortedMultiFile/2", MAPS),
-        ],
-    },
+    Suite { name: "db_basic_test", passing: 276, failing: &[] },
     Suite {
         name: "db_wal_test",
-        passing: 1_301,
+        passing: 1_311,
         failing: &[
-            ("DBWALTest.WAL", MAPS),
-            ("DBWALTest.RollLog", MAPS),
-            ("DBWALTest.Recover", MAPS),
-            ("DBWALTest.RecoverWithTableHandle", MAPS),
-            ("DBWALTest.IgnoreRecoveredLog", MAPS),
-            ("DBWALTest.RecoveryWithEmptyLog", MAPS),
-            ("DBWALTest.GetSortedWalFiles", MAPS),
-            ("DBWALTest.GetCurrentWalFile", MAPS),
-            ("DBWALTest.RecoveryWithLogDataForSomeCFs", MAPS),
-            ("DBWALTest.RecoverWithLargeLog", MAPS),
             // It asks for the host's file system by name, and looks for its database there.
             ("DBWALTest.WALWithChecksumHandoff", "Column family not found: pikachu"),
             // It makes a log anew under its name while the database writes it. POSIX cuts the file that is open; here the new one
