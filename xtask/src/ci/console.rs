@@ -101,6 +101,10 @@ pub enum Word<'a> {
     Restart,
     /// The server of its disk may be killed, and another started.
     Kill,
+    /// The drive of its zones may lose its power,
+    KillZones,
+    /// and have it again.
+    ServeZones,
     /// It has come to its end.
     End,
     /// A value, by name.
@@ -119,6 +123,8 @@ pub fn word(line: &str) -> Word<'_> {
         (Some("cut"), None, None) => Word::Cut,
         (Some("restart"), None, None) => Word::Restart,
         (Some("kill"), None, None) => Word::Kill,
+        (Some("kill-zones"), None, None) => Word::KillZones,
+        (Some("serve-zones"), None, None) => Word::ServeZones,
         (Some("end"), None, None) => Word::End,
         (Some("value"), Some(name), Some(value)) => Word::Value(name, value),
         _ => Word::Nothing,
@@ -136,6 +142,8 @@ mod tests {
         assert_eq!(word("@cut"), Word::Cut);
         assert_eq!(word("@restart"), Word::Restart);
         assert_eq!(word("@kill"), Word::Kill);
+        assert_eq!(word("@kill-zones"), Word::KillZones);
+        assert_eq!(word("@serve-zones"), Word::ServeZones);
         assert_eq!(word("@end"), Word::End);
         assert_eq!(word("@value sum 01 02"), Word::Value("sum", "01 02"));
         for line in ["ok mount", "@", "@end of it", "someone@example"] {

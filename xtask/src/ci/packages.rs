@@ -215,8 +215,13 @@ pub const YCSB_BUILD: &[Package] = &[
     },
 ];
 
-/// What makes the file systems that Linux has for zones. Only the guest with `--long` asks for it.
+/// What makes the file systems that Linux has for zones, and a tool for zones. Only the guest with `--long` asks for it.
 pub const ZONED_FILE_SYSTEMS: &[Package] = &[
+    Package {
+        name: "zbd-utils",
+        proofs: &[&["test", "-x", "/usr/bin/zbd"]],
+        why: "served zones are reported and managed by it in the guest",
+    },
     Package {
         name: "btrfs-progs",
         proofs: &[&["/usr/sbin/mkfs.btrfs", "--version"], &["/usr/bin/mkfs.btrfs", "--version"]],

@@ -17,6 +17,9 @@ const INIT: &str = include_str!("init.sh");
 /// What it does with zones, and with keys and values.
 const ZONES: &str = include_str!("zones.sh");
 
+/// What it does with QEMU's own zones. It comes last: from then on there is a second drive.
+const QEMU_ZONES: &str = include_str!("qemu_zones.sh");
+
 /// How its devices are found, and what is done with them however they came.
 pub const FIND: &str = include_str!("find.sh");
 pub const NAMESPACES: &str = include_str!("namespaces.sh");
@@ -53,15 +56,17 @@ impl BootDisk {
         PROGRAMS.iter().chain(programs).try_for_each(|program| root.program(program))?;
         root.init(INIT)?;
         root.text("zones.sh", ZONES)?;
+        root.text("qemu_zones.sh", QEMU_ZONES)?;
         root.text("find.sh", FIND)?;
         root.text("namespaces.sh", NAMESPACES)?;
         root.text("described.sh", DESCRIBED)?;
         let later = root.modules(&kernel.later)?;
-        let of_pci: String = later.lines().filter(|name| name.ends_with("/nvme.ko")).collect();
-        root.text("pci.modules", &of_pci)?;
+        let (of_pci, of_file_systems): (Vec<&str>, Vec<&str>) =
+            later.lines().partition(|name| name.ends_with("/nvme.ko"));
+        root.text("pci.modules", &of_pci.join("\n"))?;
         if !programs.is_empty() {
             root.text("file_systems.sh", ZONED_FILE_SYSTEMS)?;
-            root.text("modules", &later)?;
+            root.text("modules", &of_file_systems.join("\n"))?;
         }
         let made = root.file_system(folder.join("root.ext4"), FILE_SYSTEM_MIB)?;
         let image = folder.join("boot.img");

@@ -175,6 +175,7 @@ first_target=$target
 first_nqn=$ocssd_nqn
 . /zones.sh
 [ -e /modules ] && . /file_systems.sh
+. /qemu_zones.sh
 check disk-checksum-at-the-end sum_is /file /scratch/sum
 check disk-is-left-sound mount -o remount,ro /
 say end

@@ -39,6 +39,10 @@ pub enum Happening {
     Restart,
     /// The server of its disk is killed, and another serves the same image.
     Kill,
+    /// The server of its zones is killed,
+    KillZones,
+    /// and another serves the same image at the same place.
+    ServeZones,
 }
 
 /// A machine.
@@ -102,6 +106,8 @@ pub fn follow(
             Word::Cut => happen(Happening::Cut)?,
             Word::Restart => happen(Happening::Restart)?,
             Word::Kill => happen(Happening::Kill)?,
+            Word::KillZones => happen(Happening::KillZones)?,
+            Word::ServeZones => happen(Happening::ServeZones)?,
             Word::End => ended = true,
             Word::Value(..) | Word::Nothing => {}
         }

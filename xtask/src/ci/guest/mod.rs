@@ -14,6 +14,7 @@ pub mod slot;
 
 use super::packages;
 use super::served::Served;
+use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, ensure};
 use boot_disk::BootDisk;
@@ -22,6 +23,7 @@ use machine::{Happening, Machine};
 use proxy::Proxy;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The only host that may come; another is tried and must be refused.
@@ -54,9 +56,8 @@ const SERVE: &[&str] = &[
     "media.sectors_per_page=1",
 ];
 
-/// A drive for zones, blocks, keys and values, and blocks whose writes are transactions: namespaces 1 to 4. Zones of four units
-/// are 4 MiB, and take random write areas of four write units.
-const SERVE_ZONES: &[&str] = &[
+/// A drive for zones, blocks, keys and values, and blocks whose writes are transactions.
+const ZONES_DRIVE: &[&str] = &[
     "--drive",
     "tiny",
     "--set",
@@ -73,10 +74,15 @@ const SERVE_ZONES: &[&str] = &[
     "media.program=5us",
     "--set",
     "media.erase=9us",
+];
+
+/// What it is divided into: namespaces 1 to 4. Zones of four units are 4 MiB, and take random write areas of four write units.
+/// `mkfs.f2fs` wants blocks of one size on both its devices.
+const ZONES_EXPORTS: &[&str] = &[
     "--export",
     "z=zns:area_units=4@pu:0-3",
     "--export",
-    "m=pblk:over_provisioning_percent=25@pu:4-5",
+    "m=pblk:over_provisioning_percent=25,block_bytes=4096@pu:4-5",
     "--export",
     "k=kv@pu:6-7",
     "--export",
@@ -100,9 +106,9 @@ const SERVE_TRANSACTIONS: &[&str] = &[
     "ox-block:block_bytes=4096",
 ];
 
-/// Programs of this machine for file systems on zones.
+/// Programs of this machine for zones, and for file systems on them.
 const FILE_SYSTEM_PROGRAMS: &[&str] =
-    &["/usr/bin/btrfs", "/usr/sbin/mkfs.btrfs", "/usr/sbin/mkfs.f2fs", "/usr/sbin/fsck.f2fs"];
+    &["/usr/bin/zbd", "/usr/bin/btrfs", "/usr/sbin/mkfs.btrfs", "/usr/sbin/mkfs.f2fs", "/usr/sbin/fsck.f2fs"];
 
 /// How much a run does.
 struct Extent {
@@ -144,7 +150,7 @@ const LONG: Extent = Extent {
     cuts: 8,
     fio_cuts: 4,
     conform: 3000,
-    checks_min: 230,
+    checks_min: 257,
     limit: Duration::from_secs(1800),
 };
 
@@ -186,7 +192,7 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
         file.set_len(machine::ZONED_BYTES)?;
     }
     let server = Server::start(program, &[OVER_TCP, SERVE].concat())?;
-    let zones = Server::start(program, &[OVER_TCP, SERVE_ZONES].concat())?;
+    let mut zones = Server::start_zones(program, folder)?;
     let transactions = Server::start(program, &[OVER_TCP, SERVE_TRANSACTIONS].concat())?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
@@ -217,6 +223,8 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
             Happening::Cut => proxy.cut(),
             Happening::Restart => disk.restart()?,
             Happening::Kill => disk.kill()?,
+            Happening::KillZones => zones.kill()?,
+            Happening::ServeZones => zones.serve_zones_again(program, folder)?,
         }
         Ok(())
     })?;
@@ -231,7 +239,8 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
 
 /// A server of the test.
 struct Server {
-    served: Served,
+    /// None only between two.
+    served: Option<Served>,
     port: u16,
     nqn: String,
 }
@@ -243,12 +252,40 @@ impl Server {
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
         let nqn = after(&said, "\"nqn\": ").context("the server did not say its name")?;
         let port = port.context("the server's address has no port")?;
-        Ok(Self { served, port, nqn })
+        Ok(Self { served: Some(served), port, nqn })
+    }
+
+    /// Serves the drive of zones, of an image that is made now.
+    fn start_zones(program: &Path, folder: &Path) -> Result<Self> {
+        let image = folder.join("zones.img");
+        if image.exists() {
+            fs::remove_file(&image).with_context(|| format!("{} could not be removed", image.display()))?;
+        }
+        process::output(Command::new(program).arg("format").arg(&image).args(ZONES_DRIVE))?;
+        let image = image.display().to_string();
+        Self::start(program, &[OVER_TCP, &["--drive", &image], ZONES_EXPORTS].concat())
+    }
+
+    /// Its drive loses its power. What was under way is gone, and what was written and not flushed may be.
+    fn kill(&mut self) -> Result<()> {
+        self.served.take().context("no server runs that could be killed")?.kill()
+    }
+
+    /// The drive of zones comes back at the same place, under the same name.
+    fn serve_zones_again(&mut self, program: &Path, folder: &Path) -> Result<()> {
+        ensure!(self.served.is_none(), "the server of the zones runs still");
+        let image = folder.join("zones.img").display().to_string();
+        let address = format!("127.0.0.1:{}", self.port);
+        let listen = ["--nvme-tcp", &address, "--host", HOST, "--drive", &image];
+        let fresh = Self::start(program, &[&listen, ZONES_EXPORTS].concat())?;
+        ensure!(fresh.nqn == self.nqn, "a drive has the name {} and had {}", fresh.nqn, self.nqn);
+        *self = fresh;
+        Ok(())
     }
 
     /// Stops it as people do: it must end well, with every host answered.
     fn stop(self) -> Result<()> {
-        let counted = self.served.stop()?;
+        let counted = self.served.context("a server runs")?.stop()?;
         ensure!(counted.contains("\"associations\""), "the server did not say what it counted: {counted}");
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use super::boot_disk::{DESCRIBED, FIND, NAMESPACES, PROGRAMS};
 use super::kernel::{self, Kernel};
-use super::{SERVE_ZONES, machine};
+use super::{ZONES_DRIVE, ZONES_EXPORTS, machine};
 use crate::ci::linux_pblk::cache;
 use crate::ci::linux_pblk::qemu::Qemu;
 use crate::ci::root::Root;
@@ -37,8 +37,10 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let initrd = initrd(&folder, &kernel)?;
     let socket = folder.join("socket");
     let listen = format!("unix:{}", socket.display());
-    let (served, _) =
-        Served::start(&workspace.program()?, &[&["--vfio-user", &listen], SERVE_ZONES].concat())?;
+    let (served, _) = Served::start(
+        &workspace.program()?,
+        &[&["--vfio-user", &listen], ZONES_DRIVE, ZONES_EXPORTS].concat(),
+    )?;
     let mut command = qemu.machine(&kernel.image, &initrd, &socket, "");
     let passed = machine::follow(&mut command, LIMIT, &mut |happening| {
         anyhow::bail!("this guest asks for nothing, but for {happening:?}")

@@ -299,7 +299,12 @@ fn follow(console: &mut Console, boot: &mut Boot<'_>, mut watch: Watch) -> Resul
             Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
             Word::Value("recovered", text) => boot.recovered = Some(Instance::said(text)?),
             Word::Value("removed", text) => boot.removed = Some(Instance::said(text)?),
-            Word::Value(..) | Word::Restart | Word::Kill | Word::Nothing => {}
+            Word::Value(..)
+            | Word::Restart
+            | Word::Kill
+            | Word::KillZones
+            | Word::ServeZones
+            | Word::Nothing => {}
         }
     }
 }

@@ -204,7 +204,12 @@ impl Play<'_> {
                     self.compare("what we left, as Linux recovers it", &found)?;
                 }
                 Word::Value("removed", text) => self.left = Some(Instance::said(text)?),
-                Word::Value(..) | Word::Restart | Word::Kill | Word::Nothing => {}
+                Word::Value(..)
+                | Word::Restart
+                | Word::Kill
+                | Word::KillZones
+                | Word::ServeZones
+                | Word::Nothing => {}
             }
         }
         Ok(ended)
