@@ -1,4 +1,5 @@
-//! Gets and stores of 1 KiB on `kv`, on a store 80 % full whose garbage is collected all the time.
+//! Gets and stores of 1 KiB on `kv`, on a store 80 % full whose garbage is collected all the time; and what a mount costs for each
+//! key.
 //!
 //! Processor time of host, target and drive under virtual time, content included: what is stored is copied to the write buffer and
 //! to the media, what is retrieved is read from there, checked and copied. Deliberately not here: how long media take.
@@ -17,6 +18,15 @@ use ocssd_targets::kv::{Kv, Options};
 
 /// Name of this benchmark.
 pub const NAME: &str = "kv_1k_80_full";
+/// Name of that of mounts after a shutdown.
+pub const NAME_MOUNT: &str = "kv_mount_100m_keys";
+/// Keys of the stores that are mounted: a hundred million take some 20 GB with their drive, so the line through two says what they
+/// would take. `--ios=N` asks for a larger one.
+const MOUNT_KEYS: [u64; 2] = [1_000_000, 4_000_000];
+/// What the line is drawn to.
+const MOUNT_KEYS_ASKED: f64 = 1e8;
+/// Mounts of the same store, of which the least is taken: the machine has other work too.
+const MOUNTS: usize = 3;
 /// Bytes of a value.
 const VALUE_BYTES: u32 = 1_024;
 /// Bytes of a key.
@@ -37,13 +47,20 @@ enum Kind {
     Store,
 }
 
-/// A thousand mebibytes of the zn540's media on eight units, in chunks of 3 MiB.
-fn fresh(options: &[(String, String)]) -> KeyHost {
+/// Chunks of a unit of a drive of a thousand mebibytes.
+const CHUNKS: u32 = 48;
+
+/// The zn540's media on eight units, in chunks of 3 MiB.
+fn fresh_drive(chunks_per_pu: u32) -> Flash {
     let mut config = presets::find("zn540").expect("a preset").config();
     (config.geometry.groups, config.geometry.pus_per_group) = (4, 2);
-    (config.geometry.chunks_per_pu, config.geometry.sectors_per_chunk) = (48, 768);
+    (config.geometry.chunks_per_pu, config.geometry.sectors_per_chunk) = (chunks_per_pu, 768);
     config.payload = Payload::Bytes;
-    let mut flash = Flash::format(config).expect("a sound preset");
+    Flash::format(config).expect("a sound preset")
+}
+
+/// Mounts; what that took.
+fn mounted(mut flash: Flash, options: &[(String, String)]) -> (KeyHost, Nanos) {
     let units = UnitSelection::All.resolve(&flash.config().geometry).expect("every unit");
     let mut buffers = Buffers::new(flash.payload_format());
     let mut clock = VirtualClock::default();
@@ -52,10 +69,12 @@ fn fresh(options: &[(String, String)]) -> KeyHost {
     for (name, value) in options {
         chosen.set(name, value).expect("an option of kv");
     }
+    let before = cpu::thread_time();
     let (target, _) = Kv::mount(&mut caller, &units, &chosen).expect("the drive is large enough");
+    let spent = cpu::thread_time() - before;
     let mut host: KeyHost = Host::new(flash, clock, buffers);
     host.add(Box::new(target));
-    host
+    (host, spent)
 }
 
 /// Keys: numbers, spread over all bytes so that the next one lies anywhere.
@@ -70,6 +89,7 @@ fn key(number: u64) -> Key {
 /// So many requests, a few outstanding, of keys in order or drawn.
 struct Load {
     kind: Kind,
+    value_bytes: u32,
     left: u64,
     keys: u64,
     /// Keys are drawn; else in order.
@@ -82,13 +102,20 @@ struct Load {
 }
 
 impl Load {
-    fn new(kind: Kind, keys: u64, requests: u64, prng: Option<Prng>, buffers: &mut Buffers) -> Self {
+    fn new(
+        kind: Kind,
+        (keys, value_bytes): (u64, u32),
+        requests: u64,
+        prng: Option<Prng>,
+        buffers: &mut Buffers,
+    ) -> Self {
         let sectors =
             VALUE_BYTES.div_ceil(u32::try_from(buffers.format().sector_bytes).expect("a sector is short"));
         let spare: Vec<BufId> = (0..DEPTH).map(|_| buffers.take_whole(sectors)).collect();
         let free = (0..u32::try_from(DEPTH).expect("few")).collect();
         Self {
             kind,
+            value_bytes,
             left: requests,
             keys,
             prng,
@@ -127,7 +154,7 @@ impl Source<dyn KvTarget> for Load {
         self.left -= 1;
         let buffer = self.spare.pop().expect("a buffer for each place");
         self.held[usize::try_from(tag).expect("few")] = Some(buffer);
-        let content = Content::Piece(Piece { buffer, first_byte: 0, bytes: VALUE_BYTES });
+        let content = Content::Piece(Piece { buffer, first_byte: 0, bytes: self.value_bytes });
         let key = self.next_key();
         let op = match self.kind {
             Kind::Get => KvOp::Retrieve { key, offset: 0, into: content },
@@ -157,7 +184,11 @@ impl Source<dyn KvTarget> for Load {
 
 /// Runs requests: the processor time they took.
 fn run(host: &mut KeyHost, kind: Kind, keys: u64, requests: u64, prng: Option<Prng>) -> Nanos {
-    let mut load = Load::new(kind, keys, requests, prng, host.buffers_mut());
+    let load = Load::new(kind, (keys, VALUE_BYTES), requests, prng, host.buffers_mut());
+    run_load(host, load)
+}
+
+fn run_load(host: &mut KeyHost, mut load: Load) -> Nanos {
     let before = cpu::thread_time();
     assert_eq!(host.run(&mut load, Nanos::MAX), RunEnd::Finished, "requests are lost");
     let spent = cpu::thread_time() - before;
@@ -177,7 +208,7 @@ fn count(host: &KeyHost, name: &str) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 pub fn measure(requests: Option<u64>, options: &[(String, String)]) {
     let requests = requests.unwrap_or(REQUESTS);
-    let mut host = fresh(options);
+    let (mut host, _) = mounted(fresh_drive(CHUNKS), options);
     let capacity = host.target(TargetId(0)).limits().capacity_bytes;
     let keys = capacity * FULL_PERCENT / 100 / (u64::from(VALUE_BYTES) + KEY_BYTES);
     let prng = Prng::new(1);
@@ -196,4 +227,46 @@ pub fn measure(requests: Option<u64>, options: &[(String, String)]) {
     }
     report(NAME, "index", count(&host, "index_bytes") as f64 / keys as f64, "B/key");
     host.target(TargetId(0)).check();
+}
+
+/// A store of so many keys without a value, on a drive with room for them, and for their index three times.
+fn store_of(keys: u64, options: &[(String, String)]) -> KeyHost {
+    let chunks = 3 * u64::from(CHUNKS) * keys.div_ceil(MOUNT_KEYS[1]);
+    let (mut host, _) = mounted(fresh_drive(u32::try_from(chunks).expect("not so many keys")), options);
+    let load = Load::new(Kind::Store, (keys, 0), keys, None, host.buffers_mut());
+    run_load(&mut host, load);
+    host
+}
+
+/// Shuts down and mounts: the least it took, in seconds of a processor.
+fn least_mount(mut host: KeyHost, keys: u64, options: &[(String, String)]) -> f64 {
+    let mut least = Nanos::MAX;
+    for _ in 0..MOUNTS {
+        let end = host.ask(KvRequest { tag: Tag(0), op: KvOp::Shutdown });
+        assert!(end.status.is_success(), "a shutdown ends well: {end:?}");
+        let (again, spent) = mounted(host.into_device(), options);
+        assert_eq!(count(&again, "keys"), keys, "every key is there");
+        (host, least) = (again, least.min(spent));
+    }
+    least.as_secs_f64()
+}
+
+/// Prints what a mount after a shutdown takes of a processor: of two stores of empty values, and of a hundred million keys by the
+/// line through both; with the whole index in memory, and with its pages on media.
+#[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
+pub fn measure_mount(keys: Option<u64>) {
+    let stores = [MOUNT_KEYS[0], keys.unwrap_or(MOUNT_KEYS[1]).max(2 * MOUNT_KEYS[0])];
+    for (index, cache) in [("whole", None), ("on_media", Some("0"))] {
+        // Entries of so many keys without values are more than the usual part of the drive.
+        let mut options = vec![("index_percent".to_owned(), "15".to_owned())];
+        options.extend(cache.map(|bytes| ("index_cache_bytes".to_owned(), bytes.to_owned())));
+        let [less, more] = stores.map(|keys| least_mount(store_of(keys, &options), keys, &options));
+        let [few, many] = stores.map(|keys| keys as f64);
+        let each = (more - less) / (many - few);
+        let name = |metric: &str| format!("{index}_{metric}");
+        report(NAME_MOUNT, &name("larger_keys"), many, "keys");
+        report(NAME_MOUNT, &name("larger"), more, "cpu-s");
+        report(NAME_MOUNT, &name("each_key"), each * 1e9, "ns");
+        report(NAME_MOUNT, &name("extrapolated"), less + each * (MOUNT_KEYS_ASKED - few), "cpu-s");
+    }
 }

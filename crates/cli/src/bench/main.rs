@@ -266,6 +266,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
             mount::NAME_CUT,
             tables::NAME,
             keys::NAME,
+            keys::NAME_MOUNT,
             flushes::NAME,
             zones::NAME,
         ])
@@ -348,6 +349,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(keys::NAME) {
         keys::measure(ios, &options);
+    }
+    if is_chosen(keys::NAME_MOUNT) {
+        keys::measure_mount(ios);
     }
     if is_chosen(flushes::NAME) {
         flushes::measure(ios, &options);

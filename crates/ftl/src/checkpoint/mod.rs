@@ -13,7 +13,7 @@ mod tests;
 mod writer;
 
 pub use page::{CHECKPOINT_HEADER_BYTES, CheckpointPage, CheckpointPageError, PageIndex, Serial};
-pub use reader::{CheckpointError, Checkpoints, Section, Sections};
+pub use reader::{CheckpointError, Checkpoints, Sections};
 pub use writer::CheckpointWriter;
 
 /// The name of a section, as it stands on media.

@@ -113,6 +113,14 @@ impl CheckpointPage {
         out[48..52].copy_from_slice(&crc.to_le_bytes());
     }
 
+    /// Of which checkpoint a page is, as its first bytes say it: who has read no more of it cannot know whether it is torn.
+    #[must_use]
+    pub fn claimed(begin: &[u8]) -> Option<Serial> {
+        let header = begin.first_chunk::<CHECKPOINT_HEADER_BYTES>()?;
+        let is_page = header[..4] == MAGIC && header[4..6] == VERSION.to_le_bytes();
+        is_page.then(|| Serial(u64::from_le_bytes(header[16..24].try_into().expect("eight bytes"))))
+    }
+
     /// The page in these bytes, and its piece of the image.
     ///
     /// # Errors

@@ -10,13 +10,14 @@ use crate::tag::checksum;
 use ocssd_base::usize_of;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
-/// A section: its name and its bytes.
-pub type Section = (SectionName, Vec<u8>);
-
-/// What a checkpoint holds.
+/// What a checkpoint holds: its image, and where in it each section lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sections(Vec<Section>);
+pub struct Sections {
+    image: Vec<u8>,
+    places: Vec<(SectionName, Range<usize>)>,
+}
 
 impl Sections {
     /// The bytes of a section.
@@ -24,8 +25,8 @@ impl Sections {
     /// # Errors
     /// [`CheckpointError::Missing`] if there is none of this name.
     pub fn get(&self, name: SectionName) -> Result<&[u8], CheckpointError> {
-        let found = self.0.iter().find(|(other, _)| *other == name);
-        found.map(|(_, bytes)| bytes.as_slice()).ok_or(CheckpointError::Missing(name))
+        let found = self.places.iter().find(|(other, _)| *other == name);
+        found.map(|(_, place)| &self.image[place.clone()]).ok_or(CheckpointError::Missing(name))
     }
 }
 
@@ -107,7 +108,9 @@ impl Checkpoints {
 fn assemble(pages: &Pages) -> Result<Sections, CheckpointError> {
     let commit = pages.values().map(|(page, _)| *page).find(CheckpointPage::is_commit);
     let commit = commit.ok_or(CheckpointError::NotCommitted)?;
-    let mut image = Vec::new();
+    // What the commit page says is not true of a damaged one, and a checkpoint may be as long as memory is large.
+    let held = pages.values().map(|(_, piece)| piece.len()).sum();
+    let mut image = Vec::with_capacity(held);
     for index in (0..commit.pages).map(PageIndex) {
         let (page, piece) = pages.get(&index).ok_or(CheckpointError::Page(index))?;
         assert_eq!(page.image_crc, commit.image_crc, "a page was filed under another image");
@@ -118,19 +121,25 @@ fn assemble(pages: &Pages) -> Result<Sections, CheckpointError> {
     if !is_whole {
         return Err(CheckpointError::Image);
     }
-    sections(&image).ok_or(CheckpointError::Image)
+    assert!(image.len() <= held, "more bytes than all pages have");
+    let places = places(&image).ok_or(CheckpointError::Image)?;
+    Ok(Sections { image, places })
 }
 
-fn sections(mut image: &[u8]) -> Option<Sections> {
-    let mut found = Vec::new();
-    while !image.is_empty() {
-        let header = image.first_chunk::<SECTION_HEADER_BYTES>()?;
+fn places(image: &[u8]) -> Option<Vec<(SectionName, Range<usize>)>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < image.len() {
+        let header = image[at..].first_chunk::<SECTION_HEADER_BYTES>()?;
         let (name, length) = header.split_first_chunk::<8>()?;
         let length = u64::from_le_bytes(length.try_into().ok()?);
-        let end = SECTION_HEADER_BYTES.checked_add(usize::try_from(length).ok()?)?;
-        found.push((*name, image.get(SECTION_HEADER_BYTES..end)?.to_vec()));
-        image = &image[end..];
+        let begin = at + SECTION_HEADER_BYTES;
+        let end = begin.checked_add(usize::try_from(length).ok()?)?;
+        if end > image.len() {
+            return None;
+        }
+        found.push((*name, begin..end));
+        at = end;
     }
     assert!(found.len() <= usize_of(u32::MAX), "more sections than can be");
-    Some(Sections(found))
+    Some(found)
 }

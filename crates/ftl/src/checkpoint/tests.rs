@@ -162,3 +162,20 @@ fn bytes_that_are_no_page_are_told_by_what_is_wrong() {
     }
     assert_eq!(CheckpointPage::decode(&out[..50]), Err(CheckpointPageError::NotACheckpointPage));
 }
+
+#[test]
+fn the_begin_of_a_page_says_of_which_checkpoint_it_is() {
+    let mut writer =
+        CheckpointWriter::new(InstanceId::new(7), Serial(3), PAGE_BYTES, &[(*b"map     ", &[1; 700][..])]);
+    let mut media = Vec::new();
+    write_all(&mut writer, &mut media);
+    assert!(media.len() > 2, "a page of the image, another, and the commit page");
+    for page in &mut media {
+        assert_eq!(CheckpointPage::claimed(&page[..CHECKPOINT_HEADER_BYTES]), Some(Serial(3)));
+        assert_eq!(CheckpointPage::claimed(&page[..CHECKPOINT_HEADER_BYTES - 1]), None, "a header cut short");
+        page[4] ^= 1;
+        assert_eq!(CheckpointPage::claimed(page), None, "a version that is not known");
+        page[0] ^= 1;
+        assert_eq!(CheckpointPage::claimed(page), None, "no page at all");
+    }
+}

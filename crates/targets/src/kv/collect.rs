@@ -338,7 +338,7 @@ impl Kv {
                 self.long.get(header.value, header.offset).is_some_and(|piece| piece.at == Some(from))
             }
             RecordKind::Index => {
-                next_entry(payload).is_some_and(|(first, ..)| self.index.is_page_at(first, from))
+                next_entry(payload).is_some_and(|(first, _)| self.index.is_page_at(first, from))
             }
             RecordKind::Long | RecordKind::Delete | RecordKind::Lost | RecordKind::PieceLost => false,
         }
@@ -355,7 +355,7 @@ impl Kv {
         if old.kind == RecordKind::Index {
             let unit = buffers.whole(buffer, 0, self.sizes.unit);
             let page = unit[begin..][..old.bytes()][RECORD_HEADER_BYTES..].to_vec();
-            let (first, ..) = next_entry(&page).expect("a page that lives has an entry");
+            let (first, _) = next_entry(&page).expect("a page that lives has an entry");
             return self.move_page(first, &page, buffers);
         }
         let single = self.single_of(old.kind, old.key_bytes, old.payload_bytes);

@@ -25,7 +25,7 @@ pub fn pages_on_media(content: &[u8]) -> Option<Vec<PageOnMedia>> {
     let unit = content.get(..usize_of(header.filled))?;
     let pages = records(unit).filter(|(_, record)| record.header.kind == RecordKind::Index);
     let page = |(begin, record): (usize, super::record::Record<'_>)| {
-        let (first, ..) = next_entry(record.payload)?;
+        let (first, _) = next_entry(record.payload)?;
         let bytes = begin..begin + record.header.bytes();
         assert!(bytes.end <= unit.len(), "a page at {bytes:?} leaves its unit of {} bytes", unit.len());
         Some(PageOnMedia { bytes, first: first.to_vec(), sequence: record.header.sequence })

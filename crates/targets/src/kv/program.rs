@@ -182,7 +182,7 @@ impl Kv {
                     }
                 }
                 RecordKind::Index => {
-                    let (first, ..) = next_entry(record.payload).expect("a page has an entry");
+                    let (first, _) = next_entry(record.payload).expect("a page has an entry");
                     if self.index.is_page_at(first, from) {
                         moved.push((begin, Moved::Page(first.to_vec(), header.payload_bytes)));
                     }

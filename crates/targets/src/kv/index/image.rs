@@ -25,7 +25,10 @@ fn number(bytes: &[u8]) -> u64 {
 impl Index {
     /// Entries that lie nowhere else, and references to the pages of the others.
     pub fn encode(&self) -> (Vec<u8>, Vec<u8>) {
-        let (mut entries, mut references) = (Vec::new(), Vec::new());
+        let unplaced = self.slots.iter().filter(|(_, slot)| slot.place.is_none());
+        // A list that grows would be moved again and again, and be half empty.
+        let mut entries = Vec::with_capacity(unplaced.map(|(_, slot)| slot.page().bytes()).sum());
+        let mut references = Vec::new();
         references.extend_from_slice(&self.keys.to_le_bytes());
         references.extend_from_slice(&self.key_bytes.to_le_bytes());
         let mut since = 0_u32;
@@ -51,7 +54,7 @@ impl Index {
     /// are all.
     pub fn decode<'b>(mut entries: &'b [u8], references: Option<&'b [u8]>, page_bytes: u32) -> Option<Self> {
         let mut index = Self::new(page_bytes);
-        let mut building = Building { index: &mut index, page: Page::default(), last: None };
+        let mut building = Building { index: &mut index, page: entries, bytes: 0, last: None };
         if let Some(references) = references {
             let (header, mut references) = references.split_at_checked(HEADER_BYTES)?;
             while !references.is_empty() {
@@ -86,24 +89,27 @@ impl Index {
 /// An index while it is read.
 struct Building<'a, 'b> {
     index: &'a mut Index,
-    /// Entries of a page that is not full.
-    page: Page,
+    /// Entries from the first of a page that is not full.
+    page: &'b [u8],
+    /// Bytes of them that belong to the page.
+    bytes: usize,
     last: Option<&'b [u8]>,
 }
 
 impl<'b> Building<'_, 'b> {
     /// Takes an entry: those behind it.
     fn entry(&mut self, entries: &'b [u8]) -> Option<&'b [u8]> {
-        let (key, found, rest) = next_entry(entries)?;
+        let (key, rest) = next_entry(entries)?;
         if self.last.is_some_and(|last| last >= key) {
             return None;
         }
         // Pages a quarter empty, so that the next keys divide few.
         let length = entries.len() - rest.len();
-        if self.page.len() > 0 && self.page.bytes() + length > self.index.page_bytes / 4 * 3 {
+        if self.bytes > 0 && self.bytes + length > self.index.page_bytes / 4 * 3 {
             self.end();
         }
-        self.page.insert(self.page.len(), key, found);
+        assert_eq!(self.page.len() - self.bytes, entries.len(), "an entry is not behind the one before");
+        self.bytes += length;
         self.index.keys += 1;
         self.index.key_bytes += u64::try_from(key.len()).expect("short");
         self.last = Some(key);
@@ -124,11 +130,12 @@ impl<'b> Building<'_, 'b> {
 
     /// The page at hand is complete.
     fn end(&mut self) {
-        if self.page.len() == 0 {
+        if self.bytes == 0 {
             return;
         }
-        let mut page = std::mem::take(&mut self.page);
-        page.shrink();
+        let (entries, rest) = self.page.split_at(std::mem::take(&mut self.bytes));
+        self.page = rest;
+        let page = Page::of_sorted(entries);
         let is_first =
             self.index.slots.len() == 1 && self.index.is_whole() && self.index.slot(&[]).page().len() == 0;
         let lower = if is_first { Vec::new() } else { page.key(0).to_vec() };

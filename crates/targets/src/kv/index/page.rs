@@ -284,25 +284,45 @@ impl Page {
     }
 
     /// The page in these bytes; `None` if they are none, or hold no entry.
-    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut page = Self::default();
-        while !bytes.is_empty() {
-            let (key, found, rest) = next_entry(bytes)?;
-            if page.len() > 0 && page.key(page.len() - 1) >= key {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (mut rest, mut last) = (bytes, None);
+        while !rest.is_empty() {
+            let (key, behind) = next_entry(rest)?;
+            if last.is_some_and(|last| last >= key) {
                 return None;
             }
-            page.insert(page.len(), key, found);
-            bytes = rest;
+            (rest, last) = (behind, Some(key));
         }
+        (!bytes.is_empty()).then(|| Self::of_sorted(bytes))
+    }
+
+    /// The page of entries that are known to be sound, and in the order of their keys: no list is longer than it has to be.
+    pub fn of_sorted(entries: &[u8]) -> Self {
+        assert!(!entries.is_empty(), "a page of no entries");
+        let first_bytes = ENTRY_BYTES + usize::from(entries[0]);
+        // As many as there are if all are as long as the first.
+        let likely = entries.len().div_ceil(first_bytes);
+        let (mut begins, mut tags) = (Vec::with_capacity(likely), Vec::with_capacity(likely));
+        let (mut at, mut are_alike) = (0, true);
+        while at < entries.len() {
+            let end = at + ENTRY_BYTES + usize::from(entries[at]);
+            are_alike &= end - at == first_bytes;
+            begins.push(begin_of(at));
+            tags.push(tag(&entries[at + ENTRY_BYTES..end]));
+            at = end;
+        }
+        assert_eq!(at, entries.len(), "the last entry is cut short");
+        let starts = if are_alike { Vec::new() } else { begins.clone() };
+        let mut page = Self { begins, bytes: entries.to_vec(), tags, starts };
         page.shrink();
-        (page.len() > 0).then_some(page)
+        page
     }
 }
 
-/// The first entry of some, and those behind it; `None` if it is none.
-pub fn next_entry(bytes: &[u8]) -> Option<(&[u8], Found, &[u8])> {
+/// The key of the first entry of some, and those behind it; `None` if it is none.
+pub fn next_entry(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = ENTRY_BYTES + usize::from(*bytes.first()?);
     let (entry, rest) = bytes.split_at_checked(length)?;
     let key = &entry[ENTRY_BYTES..];
-    (!key.is_empty()).then(|| (key, Found::decode(&entry[1..ENTRY_BYTES]), rest))
+    (!key.is_empty()).then_some((key, rest))
 }

@@ -119,6 +119,7 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
 
 type Whole = (Serial, InstanceId, Sections);
 
+/// The newest whole checkpoint: of all pages one sector is read, of those of checkpoints that may be it the rest.
 fn checkpoints(
     media: &mut Media<'_>,
     known: &Known<'_>,
@@ -127,18 +128,29 @@ fn checkpoints(
     let Known { geometry, shape, survey, .. } = known;
     let places = survey.unit_places(geometry, shape, |chunk| chunk.role == Some(Role::Checkpoint));
     let firsts: Vec<Ppa> = places.iter().map(|&(_, ppa)| ppa).collect();
-    let (mut found, mut instance) = (Checkpoints::default(), None);
-    media.read_pages(&firsts, geometry.ws_opt, |index, bytes| {
-        if let Some(Ok((page, piece))) = bytes.map(CheckpointPage::decode) {
-            let newest = pages.newest_in.entry(places[index].0).or_default();
-            *newest = (*newest).max(page.serial);
-            pages.newest = pages.newest.max(page.serial);
-            instance = Some(page.instance);
-            found.add(page, piece);
+    let mut by_serial: BTreeMap<Serial, Vec<Ppa>> = BTreeMap::new();
+    media.read_pages(&firsts, 1, |index, bytes| {
+        if let Some(serial) = bytes.and_then(CheckpointPage::claimed) {
+            let (chunk, ppa) = places[index];
+            let newest = pages.newest_in.entry(chunk).or_default();
+            *newest = (*newest).max(serial);
+            pages.newest = pages.newest.max(serial);
+            by_serial.entry(serial).or_default().push(ppa);
         }
     })?;
-    let whole = found.newest_whole();
-    Ok(whole.map(|(serial, sections)| (serial, instance.expect("a page was found"), sections)))
+    for (serial, firsts) in by_serial.into_iter().rev() {
+        let (mut found, mut instance) = (Checkpoints::default(), None);
+        media.read_pages(&firsts, geometry.ws_opt, |_, bytes| {
+            if let Some(Ok((page, piece))) = bytes.map(CheckpointPage::decode) {
+                instance = Some(page.instance);
+                found.add(page, piece);
+            }
+        })?;
+        if let (Some(instance), Ok(sections)) = (instance, found.assemble(serial)) {
+            return Ok(Some((serial, instance, sections)));
+        }
+    }
+    Ok(None)
 }
 
 fn decode(
