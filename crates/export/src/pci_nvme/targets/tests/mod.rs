@@ -3,6 +3,7 @@
 mod hostile;
 mod pages_and_keys;
 mod sound;
+mod tables;
 mod zones;
 
 use super::super::bench::{Bench, Benched, ENABLE, ENTRIES, MEMORY, MEMORY_BYTES, page};
