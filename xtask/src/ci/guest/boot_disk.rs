@@ -32,8 +32,8 @@ pub const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blk
 const DRIVE: &[&str] =
     &["chunks_per_pu=256", "sectors_per_chunk=128", "media.read=2us", "media.program=5us", "media.erase=9us"];
 
-/// Size of the file system. Chosen: 100 MB of programs leave room for what the guest writes.
-const FILE_SYSTEM_MIB: u32 = 192;
+/// Size of the file system. Chosen: 130 MB of programs and modules leave room for the 80 MiB that the guest writes with `--long`.
+const FILE_SYSTEM_MIB: u32 = 288;
 
 /// What it does with file systems on them, if it is asked to.
 const ZONED_FILE_SYSTEMS: &str = include_str!("file_systems.sh");

@@ -45,7 +45,7 @@ check disk-checksum-after-trim sum_is /file /scratch/sum
 # The disk's server is stopped while a file is written to it, and another goes on.
 cat /scratch/data /scratch/data >/restarted &
 say restart
-wait $!
+check disk-written-over-restart wait $!
 check disk-sync-after-restart sync
 check disk-forget-after-restart forget
 cat /scratch/data /scratch/data | md5sum >/scratch/sum2
@@ -57,7 +57,7 @@ check disk-writes-through sh -c "echo 'write through' >/sys/block/vda/cache_type
 check disk-sync-before-kill sync
 cat /scratch/data /scratch/data >/killed &
 say kill
-wait $!
+check disk-written-over-kill wait $!
 check disk-sync-after-kill sync
 check disk-forget-after-kill forget
 check disk-checksum-after-kill sum_is /killed /scratch/sum2

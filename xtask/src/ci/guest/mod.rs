@@ -138,7 +138,7 @@ const SHORT: Extent = Extent {
     cuts: 1,
     fio_cuts: 0,
     conform: 300,
-    checks_min: 189,
+    checks_min: 191,
     limit: Duration::from_secs(300),
 };
 
@@ -150,7 +150,7 @@ const LONG: Extent = Extent {
     cuts: 8,
     fio_cuts: 4,
     conform: 3000,
-    checks_min: 257,
+    checks_min: 259,
     limit: Duration::from_secs(1800),
 };
 

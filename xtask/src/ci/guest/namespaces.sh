@@ -42,13 +42,13 @@ check zones-are-empty-again are "$zones" em
 check zones-flush nvme flush "$zoned" -n 1
 
 # fio writes zones in order and at random, and reads what it wrote.
-zbd() {
+writes_by_fio() {
     fio --name=zbd --filename="$zoned" --direct=1 --ioengine=psync --zonemode=zbd --verify=crc32c --verify_fatal=1 \
         --max_open_zones=3 --size=$((4 * zone_sectors * 512)) "$@"
 }
-check zones-fio-in-order zbd --rw=write --bs=64k
+check zones-fio-in-order writes_by_fio --rw=write --bs=64k
 check zones-reset-after-fio blkzone reset "$zoned"
-check zones-fio-at-random zbd --rw=randwrite --bs=16k --io_size=2m
+check zones-fio-at-random writes_by_fio --rw=randwrite --bs=16k --io_size=2m
 check zones-reset-at-the-end blkzone reset "$zoned"
 . /described.sh
 
