@@ -114,7 +114,7 @@ pub fn find<E: Record>(
 ) -> Result<(Option<Found>, Pages), MountError> {
     let mut pages = Pages::default();
     let places = checkpoint_places(media, known, &mut pages)?;
-    let newest = newest_whole(media, known, &places)?;
+    let newest = newest_whole(media, known.geometry, &places)?;
     pages.log_began = media.device.now();
     let Some((serial, instance, sections)) = newest else {
         // The first checkpoint comes before the first request: without one nothing was ever answered.
@@ -184,7 +184,8 @@ impl Found {
     }
 }
 
-type Places = BTreeMap<Serial, Vec<Ppa>>;
+/// The first sectors of the pages of each checkpoint.
+pub type Places = BTreeMap<Serial, Vec<Ppa>>;
 
 /// Where the pages of each checkpoint are.
 fn checkpoint_places(
@@ -207,16 +208,21 @@ fn checkpoint_places(
     Ok(places)
 }
 
-type Whole = (Serial, InstanceId, Sections);
+/// A checkpoint, whose it is, and what it holds.
+pub type Whole = (Serial, InstanceId, Sections);
 
-fn newest_whole(
+/// The newest whole checkpoint; pages of older ones are not read.
+///
+/// # Errors
+/// If the drive fails.
+pub fn newest_whole(
     media: &mut Media<'_>,
-    known: &Known<'_>,
+    geometry: &Geometry,
     places: &Places,
 ) -> Result<Option<Whole>, MountError> {
     for (&serial, firsts) in places.iter().rev() {
         let (mut found, mut instance) = (Checkpoints::default(), None);
-        media.read_pages(firsts, known.geometry.ws_opt, |_, bytes| {
+        media.read_pages(firsts, geometry.ws_opt, |_, bytes| {
             if let Some(Ok((page, piece))) = bytes.map(CheckpointPage::decode) {
                 instance = Some(page.instance);
                 found.add(page, piece);

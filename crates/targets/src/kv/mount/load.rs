@@ -16,9 +16,10 @@ use crate::kv::record::{Record, RecordHeader, RecordKind, UnitHeader, UnitNumber
 use crate::kv::sizes::Sizes;
 use crate::kv::space::{Needed, Role};
 use crate::mount_error::MountError;
+use crate::recovery::found;
 use crate::recovery::media::Media;
 use ocssd_base::usize_of;
-use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
+use ocssd_ftl::checkpoint::{CheckpointPage, Sections, Serial};
 use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, PhysicalAddress};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,18 +118,16 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
     Ok((Some(found), pages))
 }
 
-type Whole = (Serial, InstanceId, Sections);
-
 /// The newest whole checkpoint: of all pages one sector is read, of those of checkpoints that may be it the rest.
 fn checkpoints(
     media: &mut Media<'_>,
     known: &Known<'_>,
     pages: &mut Pages,
-) -> Result<Option<Whole>, MountError> {
+) -> Result<Option<found::Whole>, MountError> {
     let Known { geometry, shape, survey, .. } = known;
     let places = survey.unit_places(geometry, shape, |chunk| chunk.role == Some(Role::Checkpoint));
     let firsts: Vec<Ppa> = places.iter().map(|&(_, ppa)| ppa).collect();
-    let mut by_serial: BTreeMap<Serial, Vec<Ppa>> = BTreeMap::new();
+    let mut by_serial = found::Places::new();
     media.read_pages(&firsts, 1, |index, bytes| {
         if let Some(serial) = bytes.and_then(CheckpointPage::claimed) {
             let (chunk, ppa) = places[index];
@@ -138,19 +137,7 @@ fn checkpoints(
             by_serial.entry(serial).or_default().push(ppa);
         }
     })?;
-    for (serial, firsts) in by_serial.into_iter().rev() {
-        let (mut found, mut instance) = (Checkpoints::default(), None);
-        media.read_pages(&firsts, geometry.ws_opt, |_, bytes| {
-            if let Some(Ok((page, piece))) = bytes.map(CheckpointPage::decode) {
-                instance = Some(page.instance);
-                found.add(page, piece);
-            }
-        })?;
-        if let (Some(instance), Ok(sections)) = (instance, found.assemble(serial)) {
-            return Ok(Some((serial, instance, sections)));
-        }
-    }
-    Ok(None)
+    found::newest_whole(media, geometry, &by_serial)
 }
 
 fn decode(
