@@ -17,6 +17,7 @@ use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget, Interface, OfInterface};
 use ocssd_lightnvm::{Buffers, Status, Target};
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 /// The contract of one target.
@@ -108,13 +109,8 @@ impl Contract for AnyContract {
 
     const KNOWS_DEAD_DRIVES: bool = false;
 
-    fn mounted(
-        &mut self,
-        target: &AnyTarget,
-        buffers: &mut Buffers,
-        lost_chunks: bool,
-    ) -> Result<(), Broken> {
-        each!(self, contract => contract.mounted(within(target), buffers, lost_chunks))
+    fn mounted(&mut self, target: &AnyTarget, buffers: &mut Buffers, chunks: Ordering) -> Result<(), Broken> {
+        each!(self, contract => contract.mounted(within(target), buffers, chunks))
     }
 
     fn draw(

@@ -9,6 +9,7 @@ use crate::wear::Promise;
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status, Target};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A promise was broken: what was promised, and what came instead.
@@ -100,7 +101,8 @@ pub trait Contract {
     const KNOWS_DEAD_DRIVES: bool;
 
     /// A target was made on fresh media, or mounted again: its size must be what it was. Buffers for requests are taken
-    /// here; those of the last target are gone. `has_lost_chunks`: fewer are good than at the mount before.
+    /// here; those of the last target are gone. `chunks`: whether as many are good as
+    /// at the mount before, `Less` or `Greater`.
     ///
     /// # Errors
     /// If it is not what it was.
@@ -108,7 +110,7 @@ pub trait Contract {
         &mut self,
         target: &Self::Target,
         buffers: &mut Buffers,
-        has_lost_chunks: bool,
+        chunks: Ordering,
     ) -> Result<(), Broken>;
 
     /// Draws a request, all of it from `draw`, and notes that it is sent. `None` if no more may be outstanding. What goes with

@@ -28,10 +28,13 @@ impl Media for Seen<'_> {
     }
 }
 
-/// Chunks of these units that are not offline.
-pub fn good_chunks(flash: &Flash, units: &[PuId]) -> u32 {
-    let chunks = flash.geometry().chunks_per_pu;
+/// Chunks of these units that are not OFFLINE, neither in truth nor by the report that the drive gives of them: a target cannot
+/// know better than the report, and an empty chunk gives nothing to find out by.
+pub fn good_chunks(drive: &Watched, units: &[PuId]) -> u32 {
+    let chunks = drive.geometry().chunks_per_pu;
     let of_unit = |unit: &PuId| (unit.0 * chunks..(unit.0 + 1) * chunks).map(ChunkId);
-    let good = units.iter().flat_map(of_unit).filter(|&id| flash.chunk(id).state != ChunkState::Offline);
-    u32::try_from(good.count()).expect("fewer chunks than 2^32")
+    let is_good = |&id: &ChunkId| {
+        [Flash::chunk(drive, id), Device::chunk(drive, id)].iter().all(|now| now.state != ChunkState::Offline)
+    };
+    u32::try_from(units.iter().flat_map(of_unit).filter(is_good).count()).expect("fewer chunks than 2^32")
 }

@@ -3,8 +3,8 @@
 //! A controller answers Get Log Page from a copy of its chunk table, and may begin with one that is too old. The table itself is
 //! right: commands are judged by it, and whoever writes or resets a chunk makes the drive look it up, so that the report of that
 //! chunk is true from then on; the next power cycle begins anew. Reports are untrue in one of three ways ([`Untrue`]). None hides
-//! what nobody could find: content that MW_CUNITS hides as well, behind the pointer that is shown. Deliberately not here: when that
-//! is (`run`), and how often (`swarm`).
+//! what a host could find out by writing only: content that MW_CUNITS hides as well, behind the pointer that is shown
+//! (docs/simulate.md). Deliberately not here: when that is (`run`), and how often (`swarm`).
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState};
@@ -18,7 +18,7 @@ pub enum Untrue {
     Stale,
     /// A chunk is shown as it was, and content that can be read lies behind the pointer that is shown.
     Low,
-    /// What is shown is true of no chunk; or a chunk is shown as OFFLINE though content of it can be read.
+    /// What is shown is true of no chunk; or a chunk is shown as OFFLINE though content of it can be read, or though it is FREE.
     Garbled,
 }
 
@@ -73,7 +73,8 @@ fn garbled(now: &ChunkDescriptor, window: u32, prng: &mut Prng) -> Option<ChunkD
         3 => (ChunkState::Closed, Some(all + 1)),
         4 => (ChunkState::Open, None),
         5 => return Some(ChunkDescriptor { sectors: all / 2, ..*now }),
-        _ if readable(now, window) == 0 => return None,
+        // What MW_CUNITS hides of a chunk that is OFFLINE could not be found.
+        _ if written(now) > 0 && readable(now, window) == 0 => return None,
         _ => (ChunkState::Offline, None),
     };
     Some(ChunkDescriptor { state, write_pointer, ..*now })
@@ -185,6 +186,7 @@ mod tests {
 
     #[test]
     fn a_garbled_report_is_another_and_hides_no_chunk_that_cannot_be_read() {
+        let mut free_shown_offline = 0;
         for (seed, now) in (0..200).flat_map(|seed| {
             let states = [
                 report(ChunkState::Free, 0, 1),
@@ -198,11 +200,11 @@ mod tests {
             reports.power_cycled(&[now], 8);
             let Some(shown) = reports.of(ChunkId(0)) else { continue };
             assert_ne!(shown, now, "seed {seed}");
-            assert!(
-                shown.state != ChunkState::Offline || now.state == ChunkState::Closed,
-                "seed {seed}: {shown:?}"
-            );
+            let is_offline = shown.state == ChunkState::Offline;
+            assert!(!is_offline || now.state != ChunkState::Open, "seed {seed}: {shown:?}");
+            free_shown_offline += u32::from(is_offline && now.state == ChunkState::Free);
         }
+        assert!(free_shown_offline > 0, "no empty chunk was shown as OFFLINE");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::transaction::TransactionPart;
 use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
 use ocssd_targets::registry::{Limits, Reach};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -331,7 +332,7 @@ impl Contract for BlockContract {
         &mut self,
         target: &Self::Target,
         buffers: &mut Buffers,
-        has_lost_chunks: bool,
+        chunks: Ordering,
     ) -> Result<(), Broken> {
         let format = buffers.format();
         let bytes = usize::try_from(target.block_bytes()).expect("32 bits fit an index");
@@ -345,14 +346,16 @@ impl Contract for BlockContract {
         self.several.clear();
         self.is_stopped = false;
         self.map_page_blocks = counted::gauge(target, "map_page_blocks").unwrap_or(0);
-        let may_shrink = !self.limits.keeps_size && has_lost_chunks;
+        let has_fewer = !self.limits.keeps_size && chunks.is_lt();
+        let has_others = !self.limits.keeps_size && chunks.is_ne();
         match &mut self.oracle {
             None => self.oracle = Some(Oracle::new(target.block_count())),
-            Some(oracle) if may_shrink && target.block_count() < oracle.block_count() => {
+            Some(oracle) if has_fewer && target.block_count() < oracle.block_count() => {
                 oracle.shrink(target.block_count());
             }
-            Some(oracle) if may_shrink && target.block_count() > oracle.block_count() => {
-                // Linux keeps metadata for every line that has a good chunk: with the last of one gone, users get that.
+            Some(oracle) if has_others && target.block_count() > oracle.block_count() => {
+                // Linux keeps metadata for every line that has a good chunk: with the last of one gone, users get that; and chunks
+                // that the drive does not report as OFFLINE any more are users' again.
                 return Err(Broken::new(LIMIT, "no more blocks than before", "more"));
             }
             Some(oracle) if oracle.block_count() != target.block_count() => {

@@ -21,6 +21,7 @@ use ocssd_lightnvm::interface::key_value::{
 use ocssd_lightnvm::interface::{Content, Durability, Piece};
 use ocssd_lightnvm::{Buffers, Status, Tag};
 use ocssd_targets::kv::pages_on_media;
+use std::cmp::Ordering;
 
 /// Different keys (chosen: pages of the fewest bytes hold some ten).
 const KEYS: u64 = 120;
@@ -232,7 +233,7 @@ impl Contract for LossContract {
 
     const KNOWS_DEAD_DRIVES: bool = false;
 
-    fn mounted(&mut self, target: &Self::Target, _: &mut Buffers, _: bool) -> Result<(), Broken> {
+    fn mounted(&mut self, target: &Self::Target, _: &mut Buffers, _: Ordering) -> Result<(), Broken> {
         (self.asked, self.has_ended) = (None, false);
         self.held.forget();
         let limits = format!("{:?}", target.limits());

@@ -13,6 +13,7 @@ use crate::wear::Promise;
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::{Buffers, Status, Tag, Target};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// A host interface as the simulator knows it.
@@ -182,7 +183,7 @@ impl<I: Interface> Contract for Judge<I> {
         &mut self,
         target: &Self::Target,
         buffers: &mut Buffers,
-        _has_lost_chunks: bool,
+        _chunks: Ordering,
     ) -> Result<(), Broken> {
         self.outstanding.clear();
         let limits = I::limits(target);

@@ -95,8 +95,8 @@ impl<C: Contract> World<C> {
         let good = good_chunks(host.device().inner(), &instance.units);
         instance.chunks_at_first.get_or_insert(good);
         let before = instance.chunks_at_last.replace(good);
-        let has_lost_chunks = before.is_some_and(|before| good < before);
-        instance.contract.mounted(&target, host.buffers_mut(), has_lost_chunks)?;
+        let chunks = good.cmp(&before.unwrap_or(good));
+        instance.contract.mounted(&target, host.buffers_mut(), chunks)?;
         let id = host.add(target);
         assert_eq!(id.index(), index, "targets are mounted in order");
         instance.target = Some(id);
