@@ -79,8 +79,10 @@ pub struct Commands<P> {
     /// Whose they are.
     pub(super) cntlid: u16,
     pub(super) open: Slab<Command<P>>,
-    /// Of these, those that can go on, in the order they came.
-    pub(super) todo: VecDeque<SlabKey>,
+    /// Of these, those that wait for memory, in the order they came,
+    pub(super) waiting: VecDeque<SlabKey>,
+    /// and those that have it or need none and wait for a place among the jobs: never behind the others, whose memory they hold.
+    pub(super) ready: VecDeque<SlabKey>,
     pub(super) steps: VecDeque<Step<P>>,
     pub(super) shutdown: Option<Shutdown>,
     /// Every write is a FUA write.
@@ -97,7 +99,8 @@ impl<P> Commands<P> {
             name,
             cntlid,
             open: Slab::new(count),
-            todo: VecDeque::new(),
+            waiting: VecDeque::new(),
+            ready: VecDeque::new(),
             steps: VecDeque::new(),
             shutdown: None,
             always_durable: false,
@@ -152,7 +155,8 @@ impl<P> Commands<P> {
     /// Some wait for memory, or for places among the jobs.
     #[must_use]
     pub fn waits_for_room(&self) -> bool {
-        !self.todo.is_empty() || self.shutdown.is_some_and(|shutdown| shutdown.running == 0)
+        let waits = !self.waiting.is_empty() || !self.ready.is_empty();
+        waits || self.shutdown.is_some_and(|shutdown| shutdown.running == 0)
     }
 
     /// A shutdown is on its way.
@@ -189,7 +193,7 @@ impl<P> Commands<P> {
     /// If there is no room.
     pub fn begin(&mut self, command: Command<P>, dispatcher: &mut Dispatcher) {
         let key = self.insert(command, dispatcher);
-        self.todo.push_back(key);
+        self.waiting.push_back(key);
         self.issue(dispatcher);
     }
 
@@ -202,7 +206,7 @@ impl<P> Commands<P> {
     /// All data of a command is where it belongs.
     pub fn on_received(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         self.open.get_mut(key).state = State::Ready;
-        self.todo.push_back(key);
+        self.ready.push_back(key);
         self.issue(dispatcher);
     }
 
@@ -260,7 +264,8 @@ impl<P> Commands<P> {
                 dispatcher.pool.give_back(piece);
             }
         }
-        self.todo.clear();
+        self.waiting.clear();
+        self.ready.clear();
         self.shutdown = None;
     }
 }

@@ -1,6 +1,7 @@
 //! Commands carried out: memory, jobs given, ends gathered.
 //!
-//! Those that wait for memory or for places among the jobs wait in the order they came. Deliberately not here: what a
+//! Those that wait for memory wait in the order they came, and so do those that wait for places among the jobs.
+//! Deliberately not here: what a
 //! transport carries out itself.
 
 use super::command::{Command, State, Transfer};
@@ -94,38 +95,49 @@ impl<P> Commands<P> {
         }
     }
 
-    /// Goes on with what can go on, in order, until something must wait.
+    /// Goes on with what can go on: first with what may give memory back, then with what waits for it.
     pub fn issue(&mut self, dispatcher: &mut Dispatcher) {
         self.go_on_shutting_down(dispatcher);
-        while let Some(&key) = self.todo.front() {
-            if !self.advance(key, dispatcher) {
+        while self.carry_out_ready(dispatcher) {
+            let Some(&key) = self.waiting.front() else { return };
+            if !self.find_memory(key, dispatcher) {
                 return;
             }
-            self.todo.pop_front();
+            self.waiting.pop_front();
         }
     }
 
-    /// Goes on with one; false if it must wait.
-    fn advance(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
-        let client = self.client();
-        let command = self.open.get_mut(key);
-        if command.state == State::Waiting {
-            if !take_piece(command, client, dispatcher) {
+    /// Carries out what is ready, in order; false if something must wait.
+    fn carry_out_ready(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        while let Some(&key) = self.ready.front() {
+            let command = self.open.get(key);
+            if command.failure.is_some() && command.running == 0 {
+                self.respond(key, dispatcher);
+            } else if !self.carry_out(key, dispatcher) {
                 return false;
             }
-            if let Transfer::FromHost { bytes } = command.transfer {
-                command.state = State::Receiving;
-                assert!(bytes > 0, "data of no byte is awaited");
-                self.steps.push_back(Step::Receive(key));
-                return true;
-            }
+            self.ready.pop_front();
+        }
+        true
+    }
+
+    /// Finds memory for one that waits, which then gets its data or is ready; false if there is none.
+    fn find_memory(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
+        let client = self.client();
+        let command = self.open.get_mut(key);
+        assert_eq!(command.state, State::Waiting, "only one that waits finds memory");
+        if !take_piece(command, client, dispatcher) {
+            return false;
+        }
+        if let Transfer::FromHost { bytes } = command.transfer {
+            command.state = State::Receiving;
+            assert!(bytes > 0, "data of no byte is awaited");
+            self.steps.push_back(Step::Receive(key));
+        } else {
             command.state = State::Ready;
+            self.ready.push_back(key);
         }
-        if command.failure.is_some() && command.running == 0 {
-            self.respond(key, dispatcher);
-            return true;
-        }
-        self.carry_out(key, dispatcher)
+        true
     }
 
     /// Carries out one whose data is there; false if it must wait.
@@ -289,7 +301,7 @@ impl<P> Commands<P> {
         }
         if let CommandPlan::Claim(_) = command.plan {
             // What it gave up may have been published since.
-            self.todo.push_back(key);
+            self.ready.push_back(key);
             return self.issue(dispatcher);
         }
         if let Answer::Raw(completion) = done.answer {
@@ -311,7 +323,7 @@ impl<P> Commands<P> {
             // Zeroes have no FUA of their own below: a flush makes them durable.
             command.plan = CommandPlan::Flush { first: export.0, count: 1 };
             command.given = 0;
-            self.todo.push_back(key);
+            self.ready.push_back(key);
             return self.issue(dispatcher);
         }
         self.respond(key, dispatcher);

@@ -335,3 +335,33 @@ fn without_transactions_a_command_is_no_longer_than_a_usual_piece() {
     assert_eq!(read, Err(Status::INVALID_FIELD));
     world.end();
 }
+
+/// Linux gives up to 128 writes of 256 KiB at once to a queue; a connection alone has memory for 68 of them.
+#[test]
+fn writes_whose_data_has_come_do_not_wait_behind_those_that_find_no_memory() {
+    let mut world = World::with([0, 0, 2], &[]);
+    let (_, line, _) = world.ready((false, false));
+    let data = pattern(16 << 10, 5);
+    let mut asked = Vec::new();
+    for cid in 0..5_u16 {
+        let sqe = Sqe::write(1, io(u64::from(cid) * 32, 32, false)).with_cid(cid);
+        let pdu = world.lines[line].host.command(&transported(sqe, data.len()), &[]);
+        asked.extend(world.say(line, &pdu));
+    }
+    let mut written = 0;
+    while let Some(answer) = asked.pop() {
+        match answer {
+            Answer::Ask { cid, tag, offset: 0, bytes } if bytes == data.len() => {
+                let pdu = world.lines[line].host.data(cid, tag, 0, &data, true);
+                asked.extend(world.say(line, &pdu));
+            }
+            Answer::Completion(cqe) => {
+                assert!(cqe.status.status.is_success(), "{cqe:?}");
+                written += 1;
+            }
+            other => panic!("writes are asked for data and answered, but {other:?} came"),
+        }
+    }
+    assert_eq!(written, 5, "two writes had memory at a time");
+    world.end();
+}
