@@ -260,6 +260,7 @@ canaries! {
     kv_stale_copies_is_found: "stale-copies", Tiny;
     kv_stage_forgotten_is_found: "stage-forgotten", Tiny;
     kv_reads_pass_own_key_is_found: "reads-pass-own-key", Tiny;
+    kv_replayed_is_covered_is_found: "replayed-is-covered", Tiny;
 }
 
 canaries! {

@@ -43,6 +43,8 @@ pub enum Canary {
     LevelsFromSecondUnit,
     /// No chunk is emptied for its wear.
     WearIgnored,
+    /// A mount that replayed records goes on without a checkpoint, as if the one it found had them.
+    ReplayedIsCovered,
 }
 
 planted_in!(Options, Canary);
@@ -68,6 +70,7 @@ impl Canary {
         (Self::ReadsPassOwnKey, "reads-pass-own-key"),
         (Self::LevelsFromSecondUnit, "levels-from-second-unit"),
         (Self::WearIgnored, "wear-ignored"),
+        (Self::ReplayedIsCovered, "replayed-is-covered"),
     ];
 }
 

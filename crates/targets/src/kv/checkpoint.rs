@@ -87,15 +87,16 @@ pub(super) struct CheckpointState {
     /// The number of the next.
     next: Serial,
     writing: Option<Writing>,
-    /// One of this mount is whole; the last sequence it has.
+    /// One of this mount is whole, or one that it found says all there was; the last sequence it has.
     covered: Option<u64>,
     /// One was given up: another must follow.
     is_due_again: bool,
 }
 
 impl CheckpointState {
-    pub const fn new(io: PageIo<(Serial, PageIndex)>, next: Serial) -> Self {
-        Self { io, next, writing: None, covered: None, is_due_again: false }
+    /// None is written; one that has everything up to the sequence `covered` was found, if there is one.
+    pub const fn new(io: PageIo<(Serial, PageIndex)>, next: Serial, covered: Option<u64>) -> Self {
+        Self { io, next, writing: None, covered, is_due_again: false }
     }
 
     pub const fn is_writing(&self) -> bool {
@@ -107,7 +108,7 @@ impl CheckpointState {
         self.is_due_again = true;
     }
 
-    /// The last sequence of the newest that is whole, of this mount.
+    /// The last sequence of the newest that is whole: of this mount, or found by it with nothing behind.
     pub const fn covered(&self) -> Option<u64> {
         self.covered
     }

@@ -3,6 +3,7 @@
 
 mod batches;
 mod lost_pages;
+mod mounts;
 mod passing;
 mod read_again;
 mod rig;

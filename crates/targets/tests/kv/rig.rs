@@ -75,6 +75,14 @@ impl Rig {
         Self::on(flash, clock, &self.options)
     }
 
+    /// The same drive, mounted again after a shutdown that ended well.
+    pub fn shut_down(mut self) -> Self {
+        assert_eq!(self.ask(KvOp::Shutdown).status, Status::SUCCESS);
+        let mut clock = VirtualClock::default();
+        clock.wait_until(self.host.clock().now());
+        Self::on(self.host.into_device(), clock, &self.options).expect("it was mounted before")
+    }
+
     /// The next reads of every chunk, so many of each, end with this status.
     pub fn fail_reads(&mut self, times: u32, status: Status) {
         for chunk in 0..UNITS * CHUNKS {

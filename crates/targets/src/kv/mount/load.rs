@@ -45,6 +45,9 @@ pub struct Recovered {
     /// Pages of the index that cannot be read, though records behind the checkpoint change keys in them: what these keys hold
     /// nobody knows.
     pub lost_pages: Vec<PagePlace>,
+    /// The checkpoint says all there is: no later page of one, no record it has not, and no value that ended with the power. So
+    /// nothing that a next mount finds depends on what this one does, and it needs no checkpoint of its own.
+    pub is_covered: bool,
 }
 
 /// What mount knows of the drive.
@@ -94,6 +97,9 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
     };
     let mut found = decode(known, (serial, instance), &sections)?;
     let mut replayed = read_records(media, known, &mut found)?;
+    found.is_covered =
+        found.sequence == found.info.sequence && found.counts.unheld.is_empty() && pages.newest == serial;
+    assert!(!found.is_covered || replayed.is_empty(), "{} records are behind the last", replayed.len());
     found.lost_pages = read_pages(media, known, &mut found.index, &replayed)?;
     if known.options.has_canary(Canary::ReplayByUnit) {
         replayed.sort_by_key(|record| record.unit);
@@ -114,6 +120,9 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
         // from may have been reset since.
         let free = known.survey.iter().filter(|(_, found)| found.state == ChunkState::Free);
         free.for_each(|(chunk, _)| found.counts.nothing_in(chunk));
+    } else if known.options.has_canary(Canary::ReplayedIsCovered) {
+        found.is_covered = true;
+        found.needed.start = UnitNumber(found.number.0 + 1);
     }
     Ok((Some(found), pages))
 }
@@ -189,6 +198,7 @@ fn decode(
         records: 0,
         dropped: 0,
         lost_pages: Vec::new(),
+        is_covered: false,
         info,
     })
 }

@@ -3,6 +3,9 @@
 //! Survey, checkpoint, records behind it, then a checkpoint of the result, before which nothing that recovery read is reset
 //! or written over: so a recovery that is cut leaves what it found. Linear code; commands go to the device in batches.
 //!
+//! If nothing lies behind the newest checkpoint, as after a shutdown, the mount writes none: the instance goes on as if it had
+//! just written the one that was found. So a mount of what was shut down reads the index and writes nothing.
+//!
 //! If the media lost a page of the index that the records behind the checkpoint change, there is no checkpoint, for nobody could
 //! say what it should have: all that recovery needs stays as it is, no changes are taken, and other keys are found.
 //!
@@ -257,6 +260,7 @@ fn assemble(
         .map_or((named, 0, UnitNumber(0)), |found| (found.instance, found.sequence, found.number));
     let (user, kept) = found.as_ref().map_or((0, 0), |found| (found.counts.user, found.counts.kept));
     let wear = wear_of(device, &sizes, &space.shape, found.as_ref());
+    let covered = found.as_ref().filter(|found| found.is_covered).map(|found| found.sequence);
     let lost_pages = found.as_ref().map_or_else(Vec::new, |found| found.lost_pages.clone());
     let (index, long) = found.map_or_else(
         || (Index::new(sizes.page_bytes), LongValues::default()),
@@ -265,8 +269,7 @@ fn assemble(
     // Those that replay changed are still named by the checkpoint that it began with.
     let of_pages =
         index.places().chain(index.released()).map(|place| u64::from(page_record_bytes(place))).sum();
-    let now = device.now();
-    let buffers = device.buffers();
+    let (now, buffers) = (device.now(), device.buffers());
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
     let ready = Ready::new(space.shape.units(), options.writes_per_unit);
@@ -277,7 +280,7 @@ fn assemble(
         reads: Reads::new(&sizes, buffers),
         pages: IndexPages::new(&sizes, of_pages, buffers),
         gc: GarbageCollection::new(&sizes, options.seed, buffers),
-        checkpoint: CheckpointState::new(io, pages.newest.next()),
+        checkpoint: CheckpointState::new(io, pages.newest.next(), covered),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
         queue: Queue::default(),
         taking: None,
@@ -315,7 +318,7 @@ fn assemble(
     target
 }
 
-/// The running instance writes its checkpoint, a batch of commands at a time.
+/// The running instance writes its checkpoint, a batch of commands at a time, unless the one that was found says all there is.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<(), MountError> {
     while target.checkpoint.covered().is_none() && target.changes != Changes::IndexLost {
         target.flight.wait(device)?;
