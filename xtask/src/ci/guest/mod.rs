@@ -150,7 +150,7 @@ const LONG: Extent = Extent {
     cuts: 8,
     fio_cuts: 4,
     conform: 3000,
-    checks_min: 259,
+    checks_min: 285,
     limit: Duration::from_secs(1800),
 };
 
