@@ -2,8 +2,14 @@
 //!
 //! A mount namespace of its own has the file system, so that neither root nor a cleaning-up is needed (`unshare`).
 
+// The same client as that of the tests of `ocssd-export`.
+#[path = "../../../export/tests/served/blkio_client.rs"]
+mod blkio_client;
+
 use crate::namespaces::Queue;
 use crate::program::Program;
+use blkio_client::Disk;
+use ocssd_export::reactor::Endpoint;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::sqe::ReadWrite;
 use ocssd_nvme::{Lba, Sqe};
@@ -318,6 +324,41 @@ fn a_host_of_nvme_is_told_that_the_capacity_is_exceeded_and_reads_what_it_flushe
             cqe.status.status.is_success() && found == content(block),
             "block {block} is another: {cqe:?}"
         );
+    }
+    assert_eq!(lines_with(&program.path("err"), "No space left on device"), 1, "it is said once");
+    assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");
+}
+
+#[test]
+fn a_virtual_machine_is_told_of_a_full_disk_by_errors_and_reads_what_it_flushed() {
+    /// What libblkio makes of VIRTIO_BLK_S_IOERR, the only word that virtio has for it (virtio 1.2, 5.2.6).
+    const REFUSED: i32 = -5;
+    let program = Program::new();
+    let mut shell = Shell::new(&program, "pblk:over_provisioning_percent=25");
+    shell.good("mkdir disk && mount -t tmpfs -o size=12m tmpfs disk");
+    shell.good(&format!("$OCSSD format disk/d.img {DRIVE} > /dev/null"));
+    let serve = "serve --vhost-user-blk unix:socket --drive disk/d.img";
+    shell.good(&format!("$OCSSD {serve} --target {} > out 2> err & server=$!", shell.target));
+    let begun = Instant::now();
+    while shell.run("test -S socket").1 != 0 {
+        assert!(begun.elapsed() < PATIENCE, "the server does not make its socket");
+        shell.good("sleep 0.05");
+    }
+    let mut disk = Disk::open(&Endpoint::Unix(program.path("socket")), 1);
+    let bytes = disk.blkio.get_u64("capacity").expect("a started device has a size");
+    let mut flushed = 0;
+    let refused = (0..bytes / BLOCK as u64).find_map(|block| {
+        let mut result = disk.write(block * BLOCK as u64, &content(block));
+        if result == 0 && (block + 1) % PER_FLUSH == 0 {
+            result = disk.flush();
+            flushed = if result == 0 { block + 1 } else { flushed };
+        }
+        (result != 0).then_some(result)
+    });
+    assert!(flushed >= PER_FLUSH, "only {flushed} blocks were flushed, then came {refused:?}");
+    assert_eq!((refused, disk.flush(), disk.write(0, &content(0))), (Some(REFUSED), REFUSED, REFUSED));
+    for block in 0..flushed {
+        assert!(disk.read(block * BLOCK as u64, BLOCK) == content(block), "block {block} is another");
     }
     assert_eq!(lines_with(&program.path("err"), "No space left on device"), 1, "it is said once");
     assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");

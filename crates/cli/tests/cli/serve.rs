@@ -547,3 +547,31 @@ fn a_device_of_vhost_user_is_at_its_own_socket() {
     served.stop();
     assert!(!program.path("disk").exists());
 }
+
+/// Bytes of its own, and of no file, that a process has in memory.
+fn anonymous_bytes(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux has it since 4.5");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of KiB");
+    kib << 10
+}
+
+#[test]
+fn memory_is_taken_before_the_first_client_comes_as_far_as_asked() {
+    let taken = [("0", 0), ("512MiB", 512_u64 << 20)].map(|(size, bytes)| {
+        let program = Program::new();
+        let target = "--drive westlake --target zns --place pu:0";
+        let served = Served::start_at(&program, &format!("--nvme-tcp 127.0.0.1:0 {target} --memory {size}"));
+        let found = anonymous_bytes(&served.child);
+        served.stop();
+        (found, bytes)
+    });
+    let [(without, _), (with, asked)] = taken;
+    // Chunks of 16 MiB are taken whole; what the heap keeps beside differs by some MiB from process to process.
+    let more = with.saturating_sub(without);
+    let slack = asked / 8;
+    assert!(
+        more.abs_diff(asked) <= slack,
+        "{asked} bytes were asked for, and {more} taken: {without} without, {with} with them"
+    );
+}
