@@ -306,7 +306,7 @@ impl LightLsm {
         if job.parts == 0 && is_asked && !self.reads.queue.contains(&job_key) {
             self.end_read(job_key, buffers);
         }
-        self.work_due |= !self.reads.queue.is_empty();
+        self.reads_due |= !self.reads.queue.is_empty();
     }
 
     fn end_read(&mut self, key: SlabKey, buffers: &mut Buffers) {

@@ -74,7 +74,10 @@ pub struct LightLsm {
     pub(super) closings: usize,
     /// The instance is being mounted: nothing but its checkpoint goes on.
     pub(super) is_mounting: bool,
+    /// A procedure may go on, whichever.
     pub(super) work_due: bool,
+    /// Only reads may go on.
+    pub(super) reads_due: bool,
     pub(super) stats: LightLsmStats,
     pub(super) meetings: Meetings,
 }

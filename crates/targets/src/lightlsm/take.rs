@@ -22,6 +22,8 @@ enum Taken {
     Answered(TableAnswer),
     /// It was kept.
     Kept,
+    /// It was kept, and only reads can go on with it.
+    Reads,
 }
 
 const fn alone(refusal: TableRefusal) -> Refused {
@@ -56,6 +58,7 @@ impl LightLsm {
         match self.carry_out(request, buffers) {
             Ok(Taken::Answered(answer)) => self.requests.reply(TableReply::success(request.tag, answer)),
             Ok(Taken::Kept) => self.work_due = true,
+            Ok(Taken::Reads) => self.reads_due = true,
             Err((refusal, row)) => self.requests.reply(TableReply::refused(request.tag, refusal, row)),
         }
         true
@@ -181,7 +184,7 @@ impl LightLsm {
         assert!(from + u64::from(bytes) <= object.bytes, "a read beyond the end was not cut");
         self.shelf.get_mut(number).holds += 1;
         self.reads.begin(key, number, (from, bytes), into, buffers);
-        Ok(Taken::Kept)
+        Ok(Taken::Reads)
     }
 
     fn take_one(

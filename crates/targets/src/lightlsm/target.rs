@@ -11,22 +11,32 @@ use ocssd_lightnvm::interface::table::{TableLimits, TableReply, TableRequest, Ta
 use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Target};
 
 impl LightLsm {
-    /// Lets every procedure go on until none can.
+    /// Lets every procedure that is due go on until none can.
     pub(super) fn work(&mut self, buffers: &mut Buffers) {
-        while std::mem::take(&mut self.work_due) || self.give_up() {
-            let mut any = self.serve_reads(buffers);
-            if self.refuses_changes().is_none() {
-                any |= self.go_on(buffers);
-                any |= self.commit(buffers);
-                any |= self.leave(buffers);
-                any |= self.checkpoint();
-                any |= self.write_log(buffers);
-                any |= self.write_checkpoint(buffers);
-                any |= self.reset();
+        loop {
+            if std::mem::take(&mut self.work_due) || self.give_up() {
+                self.work_due |= self.go_through(buffers);
+            } else if std::mem::take(&mut self.reads_due) {
+                self.reads_due |= self.serve_reads(buffers);
+            } else {
+                return;
             }
-            any |= self.shut_down();
-            self.work_due |= any;
         }
+    }
+
+    /// Asks every procedure. True if any went on.
+    fn go_through(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = self.serve_reads(buffers);
+        if self.refuses_changes().is_none() {
+            any |= self.go_on(buffers);
+            any |= self.commit(buffers);
+            any |= self.leave(buffers);
+            any |= self.checkpoint();
+            any |= self.write_log(buffers);
+            any |= self.write_checkpoint(buffers);
+            any |= self.reset();
+        }
+        any | self.shut_down()
     }
 
     fn give_replies(&mut self, out: &mut Out<TableReply>) {
@@ -37,7 +47,7 @@ impl LightLsm {
 
     /// The next command for the device.
     pub(super) fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
-        if !self.flight.has_next() && (self.work_due || self.flight.len() == 0) {
+        if !self.flight.has_next() && (self.work_due || self.reads_due || self.flight.len() == 0) {
             self.work(buffers);
         }
         self.flight.take()
@@ -45,8 +55,11 @@ impl LightLsm {
 
     /// A command ended.
     pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
+        let was_full = !self.flight.has_room(1);
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         let status = completion.status;
+        // Nothing but reads waits for a read, unless it waits for any command to end.
+        self.work_due |= was_full || !matches!(purpose, Purpose::Read { .. });
         match purpose {
             Purpose::Read { part } => self.part_done(part, &completion, buffers),
             Purpose::Unit { number, column, what, at } => {
@@ -57,7 +70,6 @@ impl LightLsm {
             Purpose::Close { chunk, from, padding } => self.close_done((chunk, from, padding), &completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
-        self.work_due = true;
     }
 }
 

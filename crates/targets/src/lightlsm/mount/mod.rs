@@ -263,6 +263,7 @@ fn assemble(
         closings: 0,
         is_mounting: true,
         work_due: true,
+        reads_due: false,
         stats: LightLsmStats::default(),
         meetings: Meetings::new(u32::try_from(groups.len()).expect("fewer units than 2^32")),
         geometry,
