@@ -132,6 +132,11 @@ impl Subsystem {
         Ok(())
     }
 
+    /// An association is over, or its controller was reset: it has no namespace alone any more.
+    pub fn end_claims(&mut self, cntlid: u16) {
+        self.claims.retain(|_, holder| *holder != cntlid);
+    }
+
     /// A table that nobody sees yet was begun.
     pub fn note_begun(&mut self, nsid: u32, table: u64) {
         self.unpublished.insert((nsid, table));
@@ -267,13 +272,12 @@ impl Subsystem {
         let Some(place) = self.associations.iter().position(|one| one.cntlid == cntlid) else {
             return Vec::new();
         };
-        let association = &mut self.associations[place];
-        if association.admin == name {
-            self.claims.retain(|_, holder| *holder != cntlid);
+        if self.associations[place].admin == name {
+            self.end_claims(cntlid);
             let ended = self.associations.swap_remove(place);
             return ended.queues.into_iter().map(|(_, queue)| queue).collect();
         }
-        association.queues.retain(|(_, queue)| *queue != name);
+        self.associations[place].queues.retain(|(_, queue)| *queue != name);
         Vec::new()
     }
 

@@ -162,6 +162,7 @@ impl Session {
             Change::Nothing => {}
             Change::Reset => {
                 let queues = std::mem::take(&mut association.queues);
+                subsystem.end_claims(bound.cntlid);
                 queues
                     .into_iter()
                     .for_each(|(_, (connection, generation))| dispatcher.call(connection, generation));

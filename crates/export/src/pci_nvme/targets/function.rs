@@ -185,6 +185,7 @@ impl<M: GuestMemory> TargetFunction<M> {
             association.reset();
             association.admin = admin;
             association.queues.clear();
+            dispatcher.subsystem.as_mut().expect("it has the association").end_claims(cntlid);
         }
     }
 

@@ -6,6 +6,7 @@ use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::Entry;
 use ocssd_lightnvm::interface::table::{EditOp, TableEdit, TableEntry, TableId, TableKind};
 use ocssd_nvme::identify::{Cns, NamespaceIds};
+use ocssd_nvme::ocssd20::Claim;
 use ocssd_nvme::sqe::Identify;
 use ocssd_nvme::tables::{
     self, AppendTable, CreateTable, EditTables, ListTables, ReadTable, TableCommand, TableNamespace,
@@ -117,5 +118,31 @@ fn what_is_refused_says_why_and_of_which_row() {
     let unknown = Sqe { opcode: 0xB8, nsid: NSID, ..Sqe::default() };
     assert_eq!(bench.io(unknown), Status::INVALID_OPCODE);
     assert_eq!(bench.io(TableCommand::Sync(1).entry(READ_ONLY)), Status::WRITE_TO_READ_ONLY);
+    bench.end();
+}
+
+/// A guest that restarts finds its names free, as a host does whose connections ended: it claims the namespace again.
+#[test]
+fn after_a_controller_reset_a_claim_finds_none_of_what_was_not_published() {
+    let mut bench = slot();
+    let claim = |bench: &mut Bench<Served>| bench.io(Sqe::claim_drive(NSID, Claim::Take));
+    assert_eq!(claim(&mut bench), Status::SUCCESS);
+    for table in [6, 7, 8] {
+        assert!(create(&mut bench, table, false).status.status.is_success());
+        assert!(append(&mut bench, table, &[7; 100]).status.status.is_success());
+    }
+    assert!(edit(&mut bench, &[(EditOp::Publish, 7, b"")]).status.status.is_success());
+    assert_eq!(claim(&mut bench), Status::SUCCESS, "once more: it goes on with what it has");
+    assert!(append(&mut bench, 6, &[7; 100]).status.status.is_success());
+    bench.write(0x14, 0);
+    bench.enable();
+    bench.make_queue(1);
+    let taken = create(&mut bench, 6, false);
+    assert_eq!((taken.status.status, taken.dw1), (Status::INVALID_FIELD, 2), "nobody claimed anything yet");
+    assert_eq!(claim(&mut bench), Status::SUCCESS);
+    assert_eq!(list(&mut bench), [(7, TableKind::Table, 100)]);
+    for table in [6, 8] {
+        assert!(create(&mut bench, table, false).status.status.is_success(), "its name is free");
+    }
     bench.end();
 }
