@@ -2,12 +2,13 @@
 //!
 //! What a read returns is settled when it is taken, but until its completion the buffer is the drive's to fill. A random
 //! read of one stamp is a cache miss and little else: one after the other the misses are waited for, side by side they
-//! overlap. So short reads are noted here and copied together: when the list is full, before the first of them ends, and
-//! before anything changes content. Owned by the drive.
+//! overlap. So short reads, and those of which the host wants a few bytes, are noted here and copied together: when the list is
+//! full, before the first of them ends, and before anything changes content. Owned by the drive.
 //!
 //! Deliberately not here: reads that meet faults, long reads and reads from a backing, which are copied when taken.
 
 use crate::store::Memory;
+use ocssd_base::usize_of;
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa};
 use std::ops::Range;
 
@@ -17,6 +18,10 @@ const DEFERRED_COPIES_MAX: usize = 32;
 
 /// Longest payload that waits. Beyond a few cache lines the processor prefetches by itself (chosen).
 pub(crate) const DEFERRED_BYTES_MAX: usize = 256;
+
+/// Most bytes that wait of a read of which only these are wanted (chosen: those of all reads that wait fit the processor's second
+/// cache).
+pub(crate) const WANTED_BYTES_MAX: usize = 4096;
 
 /// Where a read's content goes.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +38,43 @@ pub(crate) struct Destination {
 pub(crate) struct DeferredCopy {
     pub(crate) first: Ppa,
     pub(crate) count: u32,
+    /// Which bytes of them; all if the range is empty.
+    pub(crate) bytes: WantedBytes,
     pub(crate) to: Destination,
+}
+
+/// Bytes of neighbouring sectors: from the first, and how many. None of them means all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WantedBytes {
+    pub(crate) from: u32,
+    pub(crate) count: u32,
+}
+
+impl DeferredCopy {
+    /// Loads what is copied. Nothing waits for it.
+    fn touch(&self, memory: &Memory) -> u8 {
+        match self.bytes {
+            WantedBytes { count: 0, .. } => memory.touch(self.first, self.to.oob),
+            WantedBytes { from, count } => memory.touch_bytes(self.first, usize_of(from), usize_of(count)),
+        }
+    }
+
+    fn copy(&self, memory: &Memory, buffers: &mut Buffers) {
+        let Self { first, count, bytes, to } = *self;
+        if bytes.count > 0 {
+            let sector = buffers.format().data_bytes;
+            let end = usize_of(bytes.from) + usize_of(bytes.count);
+            assert!(end <= usize_of(count) * sector, "bytes to {end} of {count} sectors are wanted");
+            let begin = usize_of(to.first) * sector + usize_of(bytes.from);
+            let into = buffers.bytes_mut(to.buffer, begin, usize_of(bytes.count));
+            memory.read_bytes(first, usize_of(bytes.from), into);
+        } else if to.oob {
+            let (data, oob) = buffers.sectors_mut(to.buffer, to.first, count);
+            memory.read(first.chunk, first.sector, data, oob);
+        } else {
+            memory.read(first.chunk, first.sector, buffers.data_mut(to.buffer, to.first, count), &mut []);
+        }
+    }
 }
 
 /// The reads that wait, oldest first, numbered from 1 in the order they came.
@@ -77,21 +118,9 @@ impl DeferredCopies {
     /// Copies all that wait.
     pub(crate) fn copy(&mut self, memory: &Memory, buffers: &mut Buffers) {
         // Nothing in this loop waits for what it loads, so that the misses overlap.
-        let touched = self.waiting.iter().fold(0u8, |all, copy| all ^ memory.touch(copy.first, copy.to.oob));
+        let touched = self.waiting.iter().fold(0u8, |all, copy| all ^ copy.touch(memory));
         std::hint::black_box(touched);
-        for DeferredCopy { first, count, to } in &self.waiting {
-            if to.oob {
-                let (data, oob) = buffers.sectors_mut(to.buffer, to.first, *count);
-                memory.read(first.chunk, first.sector, data, oob);
-            } else {
-                memory.read(
-                    first.chunk,
-                    first.sector,
-                    buffers.data_mut(to.buffer, to.first, *count),
-                    &mut [],
-                );
-            }
-        }
+        self.waiting.iter().for_each(|copy| copy.copy(memory, buffers));
         self.forget();
     }
 

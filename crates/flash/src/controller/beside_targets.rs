@@ -1,8 +1,10 @@
 //! Targets on a drive that also has a controller: their typed commands and a host's entries share the drive.
 //!
 //! Both go into the same drive in the order they come; ends are sorted by who gave the command. Whoever is asked first for
-//! ends also finds those of the other side, and keeps them until that side asks. Deliberately not here: who may touch which
-//! parallel units. That is the caller's, who has the leases.
+//! ends also finds those of the other side, and keeps them until that side asks. The host of the entries has no buffers of
+//! targets at hand, neither when it finds the end of a target's read nor when its write changes content; so a target's reads are
+//! copied when they are taken. Deliberately not here: who may touch which parallel units. That is the caller's, who has the
+//! leases.
 
 use super::front_end::{Controller, Ended};
 use super::pending::PendingCommands;
@@ -54,6 +56,7 @@ impl Device for Controller {
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         assert!(!PendingCommands::is_entry(command.tag), "tag {:#x} has the bit of entries", command.tag.0);
         Device::submit(&mut self.flash, now, command, buffers)?;
+        self.flash.copy_deferred(buffers);
         self.beside.typed += 1;
         Ok(())
     }
@@ -72,7 +75,6 @@ impl Device for Controller {
         }
         loop {
             match self.poll_end(now)? {
-                // The drive of a controller holds bytes, whose reads are copied when they are taken: no buffer waits.
                 Ended::Typed(completion) => return self.beside.typed_ends(completion),
                 Ended::Entry(queue, completion) => self.beside.entries_ended.push_back((queue, completion)),
                 Ended::Unheard => {}

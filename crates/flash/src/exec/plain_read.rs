@@ -6,7 +6,7 @@
 //! compare them. Deliberately not here: refusing anything.
 
 use crate::config::Config;
-use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination};
+use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination, WantedBytes};
 use crate::drive::Flash;
 use crate::faults::Faults;
 use crate::flow::{InFlight, Kind};
@@ -44,7 +44,7 @@ impl Flash {
         let deferred_copy = match command.buffer {
             Some(buffer) => {
                 let to = Destination { buffer, first: command.buffer_first, oob: command.oob };
-                self.deferred_copies.push(DeferredCopy { first, count, to })
+                self.deferred_copies.push(DeferredCopy { first, count, bytes: WantedBytes::default(), to })
             }
             None => 0,
         };

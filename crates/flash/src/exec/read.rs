@@ -3,13 +3,13 @@
 use super::{Operation, PartList, ReadPolicy};
 use crate::addresses::Run;
 use crate::chunk_notifications::NotificationKind;
-use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination};
+use crate::deferred_copies::{DEFERRED_BYTES_MAX, DeferredCopy, Destination, WANTED_BYTES_MAX, WantedBytes};
 use crate::drive::Flash;
 use crate::faults::ReadOutcome;
 use crate::media::PartKind;
 use crate::rules;
 use crate::store::Store;
-use ocssd_base::Nanos;
+use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::{Buffers, Command, Op, Ppa, Status};
 use std::ops::Range;
 
@@ -102,7 +102,9 @@ impl Flash {
 
     /// Copies a run's content, or notes that it is to be copied. What is `suspect` may be overwritten at once.
     fn copy_content(&mut self, operation: &mut Operation<'_>, parts: &PartList, run: Run, suspect: bool) {
-        if parts.destination.is_some() && self.copy_wanted(operation, run) {
+        if let Some(to) = parts.destination
+            && self.copy_wanted(operation, run, (parts.command, to), suspect)
+        {
             return;
         }
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
@@ -111,10 +113,7 @@ impl Flash {
             Some(to)
                 if short && !suspect && operation.whole.is_empty() && !self.deferred_copies.is_full() =>
             {
-                let to = Destination { first: to.first + run.entry, ..to };
-                let number =
-                    self.deferred_copies.push(DeferredCopy { first: run.first, count: run.count, to });
-                self.flow.command_mut(parts.command).deferred_copy = number;
+                self.defer(parts.command, run, WantedBytes::default(), to);
             }
             _ => {
                 let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
@@ -145,8 +144,23 @@ impl Flash {
         Some(within(bytes.start)..within(bytes.end))
     }
 
-    /// Copies those of a run's bytes that are wanted. False if all are, or the store has whole sectors to give.
-    fn copy_wanted(&self, operation: &mut Operation<'_>, run: Run) -> bool {
+    /// Notes sectors that a read of this command copies later.
+    fn defer(&mut self, command: SlabKey, run: Run, bytes: WantedBytes, to: Destination) {
+        assert!(run.count > 0, "a read of nothing is copied later");
+        let to = Destination { first: to.first + run.entry, ..to };
+        let copy = DeferredCopy { first: run.first, count: run.count, bytes, to };
+        let number = self.deferred_copies.push(copy);
+        self.flow.command_mut(command).deferred_copy = number;
+    }
+
+    /// Copies those of a run's bytes that are wanted, now or later. False if all are, or the store has whole sectors to give.
+    fn copy_wanted(
+        &mut self,
+        operation: &mut Operation<'_>,
+        run: Run,
+        (command, to): (SlabKey, Destination),
+        suspect: bool,
+    ) -> bool {
         let (Store::Memory(memory), Some(wanted)) = (&self.store, &self.deferred_copies.wanted) else {
             return false;
         };
@@ -159,7 +173,11 @@ impl Flash {
         let place = usize::try_from(run.entry).expect("32 bits fit an index") * unit;
         let within = |byte: usize| byte.saturating_sub(place).min(data.len());
         let (begin, end) = (within(wanted.start), within(wanted.end));
-        if begin < end {
+        if begin < end && !suspect && end - begin <= WANTED_BYTES_MAX && !self.deferred_copies.is_full() {
+            let number = |bytes| u32::try_from(bytes).expect("few bytes");
+            let bytes = WantedBytes { from: number(begin), count: number(end - begin) };
+            self.defer(command, run, bytes, to);
+        } else if begin < end {
             memory.read_bytes(run.first, begin, &mut data[begin..end]);
         }
         true

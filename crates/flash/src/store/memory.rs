@@ -175,6 +175,16 @@ impl Memory {
         }
     }
 
+    /// Looks at a byte of each line of the processor's cache that holds these bytes of sectors from one on.
+    pub(crate) fn touch_bytes(&self, first: Ppa, from: usize, count: usize) -> u8 {
+        // Lines of x86-64 and of most of aarch64; shorter ones are loaded by the copy.
+        const LINE: usize = 64;
+        let Some(data) = &self.blocks[first.chunk.index()].data else { return 0 };
+        let begin = index(first.sector) * self.format.data_bytes + from;
+        let lines = data.get(begin..begin + count).unwrap_or_default().chunks(LINE);
+        lines.fold(0, |all, line| all ^ line[0])
+    }
+
     /// Fills `bytes` with content that is real bytes, from byte `from` of sector `first` of its chunk on.
     pub(crate) fn read_bytes(&self, first: Ppa, from: usize, bytes: &mut [u8]) {
         assert_eq!(self.format.payload, Payload::Bytes, "stamps are read whole");

@@ -1,6 +1,6 @@
 //! A target's typed commands and a host's entries on one drive: each side hears of its own, in time.
 
-use crate::host::{Buffers as HostBuffers, Host, SOMEWHERE, bits, scalar, tiny};
+use crate::host::{Buffers as HostBuffers, Host, SOMEWHERE, addresses, bits, scalar, tiny};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::controller::Controller;
 use ocssd_lightnvm::{Addresses, Buffers, ChunkId, Command, Device, Op, PlaneMode, Ppa, Status, Tag};
@@ -50,6 +50,38 @@ fn whoever_asks_first_keeps_the_ends_of_the_other_side() {
         assert_eq!((queue, cqe.cid, bits(&cqe)), (3, cid, 0));
         assert!(host.controller.poll(late).is_none());
         assert!(host.controller.poll_completion(late, &mut buffers).is_none());
+    }
+}
+
+/// The bytes that a target wants of a sector are in its buffer when it hears of the read, whoever found its end first, and are
+/// those that were there when the read was taken although an entry resets their chunk meanwhile.
+#[test]
+fn wanted_bytes_of_a_target_are_there_whatever_entries_come_between() {
+    for (resets, found_by_host) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut host = Host::new(tiny());
+        host.fill(0, 32);
+        let mut buffers = Buffers::new(host.controller.flash().payload_format());
+        let (whole, part) = (buffers.take_whole(8), buffers.take_whole(8));
+        buffers.want(part, 4_000..8_000);
+        for (tag, buffer) in [(1, whole), (2, part)] {
+            let read = typed(tag, Op::Read, 0, buffer);
+            Device::submit(&mut host.controller, host.now, read, &mut buffers).expect("room");
+        }
+        if resets {
+            let chunk = host.lba(0, 0);
+            host.submit(Sqe::vector_reset(1, addresses(&[chunk]), None), &mut HostBuffers::default());
+        }
+        let late = host.now + Nanos::from_micros(100_000);
+        if found_by_host {
+            assert_eq!(host.controller.poll(late).is_some(), resets, "the other ends are the target's");
+        }
+        for _ in 0..2 {
+            let end = host.controller.poll_completion(late, &mut buffers).expect("the read has ended");
+            assert_eq!(end.status, Status::SUCCESS);
+        }
+        let (expected, found) = (buffers.whole(whole, 0, 8), buffers.whole(part, 0, 8));
+        assert!(expected.iter().any(|&byte| byte != 0), "there is content to read");
+        assert!(found[4_000..8_000] == expected[4_000..8_000], "resets {resets}, by host {found_by_host}");
     }
 }
 

@@ -411,3 +411,33 @@ fn a_read_fills_the_bytes_that_are_wanted_of_its_buffer() {
     assert!(found[wanted.clone()] == expected[wanted.clone()], "real bytes");
     assert!(found[..wanted.start] == before[..wanted.start] && found[wanted.end..] == before[wanted.end..]);
 }
+
+/// Bytes that are wanted may be copied when the read ends; they are those that were there when it was taken, however many reads are
+/// on their way, and although the chunk is reset meanwhile.
+#[test]
+fn wanted_bytes_are_those_that_were_there_when_the_read_was_taken() {
+    let mut bytes = Whole::new(|config| config.payload = Payload::Bytes);
+    bytes.rig.buffer = bytes.plain;
+    bytes.rig.fill_chunk(0, 50);
+    assert!(bytes.read(bytes.plain, ppa(0, 0), 4).status.is_success());
+    let expected = bytes.rig.buffers.whole(bytes.plain, 0, 4).to_vec();
+    // Within a sector, across a border, and more than is copied later.
+    for wanted in [4_096..4_097, 4_000..9_000, 100..16_000] {
+        let mut rig = Whole::new(|config| config.payload = Payload::Bytes).rig;
+        rig.fill_chunk(0, 50);
+        let buffers: Vec<BufId> = (0..40).map(|_| rig.buffers.take_whole(4)).collect();
+        let mut arrivals = Vec::new();
+        for &buffer in &buffers {
+            rig.buffers.want(buffer, wanted.clone());
+            rig.buffer = buffer;
+            arrivals.push((rig.now, rig.command(Op::Read, run(ppa(0, 0), 4))));
+        }
+        arrivals.push((rig.now, rig.command(Op::Reset, run(ppa(0, 0), 1))));
+        let ended = rig.play(&arrivals);
+        assert!(ended.iter().all(|ended| ended.completion.status.is_success()), "{wanted:?}");
+        for &buffer in &buffers {
+            let found = &rig.buffers.whole(buffer, 0, 4)[wanted.clone()];
+            assert!(found == &expected[wanted.clone()], "{wanted:?}");
+        }
+    }
+}
