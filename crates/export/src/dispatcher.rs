@@ -3,7 +3,7 @@
 //! It is also the [`Source`] the host takes requests from. Jobs of a client on an export go to its target in order, clients in
 //! turn; a target that has no room holds up its own jobs only. Deliberately not here: connections.
 
-use crate::exports::{ExportId, ExportKind, Exports};
+use crate::exports::{Export, ExportId, ExportKind, Exports};
 use crate::fair_queue::FairQueue;
 use crate::job::{Answer, Done, Job, Work};
 use crate::nvme_subsystem::Subsystem;
@@ -95,6 +95,8 @@ pub struct Dispatcher {
     /// Who has how many of them.
     job_shares: Shares,
     lanes: Vec<Lane>,
+    /// Bytes of keys and values that each export of those has; 0 of others.
+    used_bytes: Vec<u64>,
     /// The lane that is asked first next time.
     next: usize,
     /// Questions about what holds data.
@@ -112,8 +114,9 @@ impl Dispatcher {
     /// A dispatcher for these exports, whose payload lies in `buffers`.
     #[must_use]
     pub fn new(exports: Exports, pool: Pool, buffers: Buffers) -> Self {
-        let lanes = (0..exports.len()).map(|_| Lane::new()).collect();
+        let lanes: Vec<Lane> = (0..exports.len()).map(|_| Lane::new()).collect();
         Self {
+            used_bytes: vec![0; lanes.len()],
             exports,
             pool,
             buffers,
@@ -233,6 +236,26 @@ impl Dispatcher {
         let Some(subsystem) = &mut self.subsystem else { return };
         let admins = subsystem.note_changed_zone(id.0 + 1, Lba(block));
         admins.into_iter().for_each(|(connection, generation)| self.call(connection, generation));
+    }
+
+    /// Exports of keys and values.
+    pub fn keyed(&self) -> impl Iterator<Item = ExportId> {
+        let is_keyed = |export: &Export| matches!(export.kind, ExportKind::KeyValue(_));
+        (0..)
+            .map(ExportId)
+            .zip(self.exports.iter())
+            .filter_map(move |(id, export)| is_keyed(export).then_some(id))
+    }
+
+    /// The target of an export has so many bytes of keys and values now.
+    pub fn note_used_bytes(&mut self, id: ExportId, bytes: u64) {
+        self.used_bytes[id.index()] = bytes;
+    }
+
+    /// Bytes of keys and values of an export, as it was noted last.
+    #[must_use]
+    pub fn used_bytes(&self, id: ExportId) -> u64 {
+        self.used_bytes[id.index()]
     }
 
     /// The next connection that was called.

@@ -180,6 +180,15 @@ impl MemoryDisks {
         }
     }
 
+    /// Tells the dispatcher how much of its exports of keys is in use, as a server does after each turn.
+    pub fn tell_used_bytes(&mut self, dispatcher: &mut Dispatcher) {
+        let keyed: Vec<_> = dispatcher.keyed().collect();
+        for id in keyed {
+            let target = self.others[id.index() - self.disks.len()].key_value();
+            dispatcher.note_used_bytes(id, target.expect("an export of keys has such a target").used_bytes());
+        }
+    }
+
     /// Passes replies on; true if there were any.
     fn deliver(&mut self, target: TargetId, dispatcher: &mut Dispatcher) -> bool {
         assert!(self.out.commands().is_empty(), "there is no drive");

@@ -7,6 +7,7 @@
 use crate::as_request;
 use crate::job::{Answer, Job};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
+use ocssd_lightnvm::interface::key_value::KvTarget;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget, Interface};
 use ocssd_lightnvm::{Status, Tag, Target};
 
@@ -29,6 +30,9 @@ pub trait ServedTarget: Target {
 
     /// The next zone that changed by itself, of a target of zones.
     fn next_changed_zone(&mut self) -> Option<u32>;
+
+    /// Bytes of all keys and values, of a target of those; a server asks after each turn.
+    fn used_bytes(&self) -> Option<u64>;
 
     /// The last request to the target: it can be left afterwards.
     fn last_request(&self) -> Self::Request;
@@ -59,6 +63,10 @@ impl ServedTarget for dyn BlockTarget {
         None
     }
 
+    fn used_bytes(&self) -> Option<u64> {
+        None
+    }
+
     fn last_request(&self) -> BlockRequest {
         BlockRequest { tag: Tag(0), op: BlockOp::Shutdown, block: 0, count: 0, buffer: None }
     }
@@ -85,6 +93,10 @@ impl ServedTarget for AnyTarget {
 
     fn next_changed_zone(&mut self) -> Option<u32> {
         self.zoned_mut()?.poll_changed_zone()
+    }
+
+    fn used_bytes(&self) -> Option<u64> {
+        self.key_value().map(KvTarget::used_bytes)
     }
 
     fn last_request(&self) -> AnyRequest {

@@ -90,4 +90,8 @@ impl<A: Around> KvTarget for Wrapped<dyn KvTarget, A> {
     fn limits(&self) -> KvLimits {
         self.inner.limits()
     }
+
+    fn used_bytes(&self) -> u64 {
+        self.inner.used_bytes()
+    }
 }

@@ -195,7 +195,8 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
         },
         (Namespace::KeyValue(id), kv::CSI) => match kind(id) {
             (export, ExportKind::KeyValue(limits)) => {
-                Ok(key_value::namespace(export, &limits, PIECE_BYTES_MAX).encode().into())
+                let used = dispatcher.used_bytes(id);
+                Ok(key_value::namespace((export, used), &limits, PIECE_BYTES_MAX).encode().into())
             }
             _ => unreachable!("a namespace of keys is an export of keys"),
         },

@@ -193,8 +193,12 @@ pub(super) fn on_done<P>(command: &mut Command<P>, reply: &KvReply, dispatcher: 
     }
 }
 
-/// What identify says of a namespace. How much of it is in use is not counted: it says that all may be.
-pub(super) fn namespace(export: &Export, limits: &KvLimits, transfer_bytes_max: usize) -> KvNamespace {
+/// What identify says of a namespace, of which so many bytes are in use.
+pub(super) fn namespace(
+    (export, used_bytes): (&Export, u64),
+    limits: &KvLimits,
+    transfer_bytes_max: usize,
+) -> KvNamespace {
     let transfer = u32::try_from(transfer_bytes_max).expect("a transfer is small");
     let format = KeyValueFormat {
         key_bytes_max: u16::try_from(limits.key_bytes_max.min(KEY_BYTES_MAX)).expect("at most 16"),
@@ -203,7 +207,7 @@ pub(super) fn namespace(export: &Export, limits: &KvLimits, transfer_bytes_max: 
     };
     let mut found = KvNamespace {
         nsze: limits.capacity_bytes,
-        nuse: limits.capacity_bytes,
+        nuse: used_bytes,
         format_count: 1,
         nsattr: export.read_only.into(),
         nguid: export.uuid.0,

@@ -159,6 +159,7 @@ impl World {
         }
         self.dispatcher.raw_turn();
         self.disks.tell_changed_zones(&mut self.dispatcher);
+        self.disks.tell_used_bytes(&mut self.dispatcher);
         while let Some(done) = self.dispatcher.poll_done() {
             moved += 1;
             let place = usize::try_from(done.job.owner.connection).expect("small");

@@ -99,6 +99,8 @@ pub struct Server<D: Device, T: ServedTarget + ?Sized = AnyTarget> {
     pub(super) dispatcher: Dispatcher,
     /// Exports of zones, which may change by themselves.
     pub(super) zoned: Vec<(ExportId, ZoneGeometry)>,
+    /// Exports of keys and values.
+    pub(super) keyed: Vec<ExportId>,
     pub(super) poller: Poller,
     pub(super) signals: Signals,
     pub(super) listeners: Vec<(Listener, MakeProtocol)>,
@@ -164,6 +166,7 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
         Ok(Self {
             host,
             zoned: dispatcher.zoned().collect(),
+            keyed: dispatcher.keyed().collect(),
             dispatcher,
             poller,
             signals,

@@ -55,6 +55,7 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
         let busy = self.host.step(&mut self.dispatcher);
         self.dispatcher.buffers = self.host.take_buffers();
         self.tell_changed_zones();
+        self.tell_used_bytes();
         busy
     }
 
@@ -64,6 +65,15 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
             let target = self.host.target_mut(id.target());
             while let Some(zone) = target.next_changed_zone() {
                 self.dispatcher.note_changed_zone(*id, zones.start_of(zone));
+            }
+        }
+    }
+
+    /// Hosts may ask how much of a namespace of keys is in use.
+    fn tell_used_bytes(&mut self) {
+        for id in &self.keyed {
+            if let Some(bytes) = self.host.target(id.target()).used_bytes() {
+                self.dispatcher.note_used_bytes(*id, bytes);
             }
         }
     }

@@ -468,6 +468,10 @@ mod tests {
                 stages: StageLimits { stages_max: 0, bytes_max: 0 },
             }
         }
+
+        fn used_bytes(&self) -> u64 {
+            0
+        }
     }
 
     fn out(room: usize) -> Out<AnyReply> {

@@ -73,6 +73,12 @@ impl KvModel {
         &self.limits
     }
 
+    /// Bytes of all keys and values as reads see them. Cost: a look at each.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        bytes_of(&self.volatile)
+    }
+
     /// All pairs as reads see them.
     #[must_use]
     pub const fn pairs(&self) -> &Pairs {

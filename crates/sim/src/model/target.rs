@@ -142,4 +142,8 @@ impl KvTarget for ReferenceTarget<KvModel> {
     fn limits(&self) -> KvLimits {
         *self.model.limits()
     }
+
+    fn used_bytes(&self) -> u64 {
+        self.model.used_bytes()
+    }
 }

@@ -199,4 +199,8 @@ impl KvTarget for Kv {
     fn limits(&self) -> KvLimits {
         self.sizes.limits()
     }
+
+    fn used_bytes(&self) -> u64 {
+        self.user_bytes
+    }
 }

@@ -47,4 +47,8 @@ impl KvTarget for KvOverBlock {
     fn limits(&self) -> KvLimits {
         self.above().limits()
     }
+
+    fn used_bytes(&self) -> u64 {
+        self.above().used_bytes()
+    }
 }

@@ -61,7 +61,7 @@ fn a_namespace_says_what_its_keys_and_values_may_be() {
     let ids = NamespaceIds::decode(&ask(NSID, Cns::NAMESPACE_IDS, 0).unwrap()).unwrap();
     assert_eq!(ids.csi, Some(1));
     let keys = KvNamespace::decode(&ask(NSID, Cns::COMMAND_SET_NAMESPACE, 1).unwrap()).unwrap();
-    assert_eq!((keys.nsze, keys.nuse, keys.format_count, keys.nsattr), (1_000_000, 1_000_000, 1, 0));
+    assert_eq!((keys.nsze, keys.nuse, keys.format_count, keys.nsattr), (1_000_000, 0, 1, 0));
     let format = keys.formats[0];
     assert_eq!((format.key_bytes_max, format.value_bytes_max, format.keys_max), (16, 256 << 10, 0));
     let read_only = KvNamespace::decode(&ask(READ_ONLY, Cns::COMMAND_SET_NAMESPACE, 1).unwrap()).unwrap();
@@ -78,6 +78,28 @@ fn a_namespace_says_what_its_keys_and_values_may_be() {
     assert_eq!([1, 0x10].map(|opcode| effects.io[opcode]), [CommandEffects::CHANGES; 2]);
     assert_eq!([0, 2, 6, 0x14].map(|opcode| effects.io[opcode]), [CommandEffects::SUPPORTED; 4]);
     assert_eq!(effects.io[5], CommandEffects::default());
+    world.end();
+}
+
+/// What NUSE says of the namespace of keys.
+fn bytes_in_use(world: &mut World, line: usize) -> u64 {
+    let identify = Identify { cns: Cns::COMMAND_SET_NAMESPACE, cntid: 0, csi: 1 };
+    let bytes = world.read(line, Sqe::identify(NSID, identify), 4096).unwrap();
+    KvNamespace::decode(&bytes).unwrap().nuse
+}
+
+#[test]
+fn what_is_in_use_grows_with_a_store_and_falls_with_a_deletion() {
+    let mut world = world();
+    let (admin, line, _) = world.ready((false, false));
+    assert_eq!(bytes_in_use(&mut world, admin), 0);
+    assert_eq!(store(&mut world, line, b"key", &[1; 5000]), Status::SUCCESS);
+    assert_eq!(store(&mut world, line, b"other", &[1; 100]), Status::SUCCESS);
+    assert_eq!(bytes_in_use(&mut world, admin), 5108);
+    assert_eq!(store(&mut world, line, b"key", &[1; 10]), Status::SUCCESS, "a shorter value");
+    assert_eq!(bytes_in_use(&mut world, admin), 118);
+    assert_eq!(ask(&mut world, line, KvOpcode::DELETE, b"key"), Status::SUCCESS);
+    assert_eq!(bytes_in_use(&mut world, admin), 105);
     world.end();
 }
 

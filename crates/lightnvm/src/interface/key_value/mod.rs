@@ -263,6 +263,9 @@ pub struct KvLimits {
 pub trait KvTarget: Target<Request = KvRequest, Reply = KvReply> {
     /// What it takes; never changes.
     fn limits(&self) -> KvLimits;
+
+    /// Bytes of all keys and values. It falls as soon as a deletion takes effect.
+    fn used_bytes(&self) -> u64;
 }
 
 #[cfg(test)]
