@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type nbd struct {
 	cookie uint64
 }
 
-func dial(socket string) (*nbd, error) {
+func dialNbd(socket string) (connection, error) {
 	stream, err := net.Dial("unix", socket)
 	if err != nil {
 		return nil, err
@@ -82,6 +83,8 @@ func (errno failed) Error() string {
 	return fmt.Sprintf("a request failed with errno %d", uint32(errno))
 }
 
+func (errno failed) refuses() {}
+
 // Asks for a read into, or a write of, data. An error that is not of type failed is of the connection.
 func (client *nbd) ask(command uint16, offset uint64, data []byte) error {
 	client.cookie++
@@ -113,3 +116,28 @@ func (client *nbd) ask(command uint16, offset uint64, data []byte) error {
 	}
 	return nil
 }
+
+const blockBytes = 4096
+
+func (client *nbd) read(first, count int) ([]uint64, error) {
+	data := make([]byte, count*blockBytes)
+	if err := client.ask(commandRead, uint64(first*blockBytes), data); err != nil {
+		return nil, err
+	}
+	numbers := make([]uint64, count)
+	for block := range numbers {
+		held := data[block*blockBytes : (block+1)*blockBytes]
+		if !bytes.Equal(held, bytes.Repeat(held[:8], blockBytes/8)) {
+			return nil, fmt.Errorf("block %d: %w", first+block, errTorn)
+		}
+		numbers[block] = binary.LittleEndian.Uint64(held)
+	}
+	return numbers, nil
+}
+
+func (client *nbd) write(first, count int, number uint64) error {
+	data := bytes.Repeat(binary.LittleEndian.AppendUint64(nil, number), count*blockBytes/8)
+	return client.ask(commandWrite, uint64(first*blockBytes), data)
+}
+
+func (client *nbd) close() { client.stream.Close() }

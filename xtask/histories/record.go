@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -16,8 +15,7 @@ import (
 )
 
 const (
-	blockBytes = 4096
-	clients    = 4
+	clients = 4
 	// Operations of a client between two kills, at most (chosen: the judge's work grows with them).
 	operationsMost = 150
 	// How long the clients may go on before a kill (chosen: from none answered to all).
@@ -32,24 +30,27 @@ type manner int
 const (
 	// In one request.
 	whole manner = iota
-	// Block by block, though it says that it is one.
+	// Place by place, though it says that it is one.
 	inPieces
 )
 
 // A drive in an image, and who uses it.
 type recorder struct {
 	program, folder string
+	subject         subject
 	manner          manner
-	began           time.Time
-	numbers         atomic.Uint64
-	mutex           sync.Mutex
-	history         []operation
+	// Places can be absent.
+	isKeyed bool
+	began   time.Time
+	numbers atomic.Uint64
+	mutex   sync.Mutex
+	history []operation
 	// Of the last life: what was not answered.
 	open []operation
 }
 
 // Records a history on a drive of its own.
-func record(program string, seed int64, manner manner) ([]operation, error) {
+func record(program string, subject subject, seed int64, manner manner) ([]operation, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func record(program string, seed int64, manner manner) ([]operation, error) {
 	if said, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the drive cannot be made: %s", said)
 	}
-	recorder := &recorder{program: program, folder: folder, manner: manner, began: time.Now()}
+	recorder := &recorder{program: program, folder: folder, subject: subject, manner: manner, began: time.Now()}
 	random := rand.New(rand.NewSource(seed))
 	for kill := 0; kill <= killsOfHistory; kill++ {
 		if err := recorder.live(random, kill == killsOfHistory); err != nil {
@@ -86,7 +87,8 @@ func (recorder *recorder) live(random *rand.Rand, isLast bool) error {
 		server.Process.Kill()
 		server.Wait()
 	}()
-	if err := recorder.read(first, 0, 0, blocks); err != nil {
+	_, recorder.isKeyed = first.(keyed)
+	if err := recorder.ask(first, operation{verb: reads, count: places}); err != nil {
 		return err
 	}
 	recovered := recorder.history[len(recorder.history)-1].call
@@ -97,7 +99,8 @@ func (recorder *recorder) live(random *rand.Rand, isLast bool) error {
 	}
 	recorder.open = nil
 	if isLast {
-		return first.stream.Close()
+		first.close()
+		return nil
 	}
 	var group sync.WaitGroup
 	failures := make(chan error, clients)
@@ -105,14 +108,14 @@ func (recorder *recorder) live(random *rand.Rand, isLast bool) error {
 		seed := random.Int63()
 		connection := first
 		if client > 0 {
-			if connection, err = dial(recorder.socket()); err != nil {
+			if connection, err = recorder.subject.dial(recorder.socket()); err != nil {
 				return err
 			}
 		}
 		group.Add(1)
 		go func(client int) {
 			defer group.Done()
-			defer connection.stream.Close()
+			defer connection.close()
 			if err := recorder.use(connection, client, rand.New(rand.NewSource(seed))); err != nil {
 				failures <- err
 			}
@@ -128,16 +131,16 @@ func (recorder *recorder) live(random *rand.Rand, isLast bool) error {
 func (recorder *recorder) socket() string { return filepath.Join(recorder.folder, "s") }
 
 // Starts the server; gives it and its first connection, once it has recovered.
-func (recorder *recorder) start() (*exec.Cmd, *nbd, error) {
+func (recorder *recorder) start() (*exec.Cmd, connection, error) {
 	os.Remove(recorder.socket())
 	var said bytes.Buffer
-	server := exec.Command(recorder.program, "serve", "--nbd", "unix:s", "--drive", "a.img", "--target", "ox-block")
+	server := exec.Command(recorder.program, append([]string{"serve", "--drive", "a.img"}, recorder.subject.arguments...)...)
 	server.Dir, server.Stderr = recorder.folder, &said
 	if err := server.Start(); err != nil {
 		return nil, nil, err
 	}
 	for limit := time.Now().Add(startLimit); time.Now().Before(limit); time.Sleep(time.Millisecond) {
-		if connection, err := dial(recorder.socket()); err == nil {
+		if connection, err := recorder.subject.dial(recorder.socket()); err == nil {
 			return server, connection, nil
 		}
 	}
@@ -149,17 +152,10 @@ func (recorder *recorder) start() (*exec.Cmd, *nbd, error) {
 func (recorder *recorder) now() int64 { return time.Since(recorder.began).Nanoseconds() }
 
 // Asks at random until the server is gone.
-func (recorder *recorder) use(connection *nbd, client int, random *rand.Rand) error {
+func (recorder *recorder) use(connection connection, client int, random *rand.Rand) error {
 	for asked := 0; asked < operationsMost; asked++ {
-		first := random.Intn(blocks)
-		count := 1 + random.Intn(blocks-first)
-		var err error
-		if random.Intn(3) == 0 {
-			err = recorder.read(connection, client, first, count)
-		} else {
-			err = recorder.write(connection, client, first, count)
-		}
-		var refused failed
+		err := recorder.ask(connection, recorder.draw(client, random))
+		var refused refused
 		if errors.As(err, &refused) || errors.Is(err, errTorn) {
 			return err
 		}
@@ -170,52 +166,63 @@ func (recorder *recorder) use(connection *nbd, client int, random *rand.Rand) er
 	return nil
 }
 
+// What a client asks next. Of keys, a third of the changes is of one that must be absent, or there.
+func (recorder *recorder) draw(client int, random *rand.Rand) operation {
+	first := random.Intn(places)
+	of := operation{client: client, verb: writes, first: first, count: 1 + random.Intn(places-first)}
+	if random.Intn(3) == 0 {
+		of.verb = reads
+	} else if recorder.isKeyed && random.Intn(3) == 0 {
+		of.verb, of.count = [...]verb{adds, removes}[random.Intn(2)], 1
+	}
+	return of
+}
+
 func (recorder *recorder) note(of operation) {
 	recorder.mutex.Lock()
 	defer recorder.mutex.Unlock()
 	recorder.history = append(recorder.history, of)
 }
 
-func (recorder *recorder) write(connection *nbd, client, first, count int) error {
-	number := recorder.numbers.Add(1)
-	data := bytes.Repeat(binary.LittleEndian.AppendUint64(nil, number), count*blockBytes/8)
-	of := operation{client: client, isWrite: true, first: first, count: count, number: number, call: recorder.now()}
+var errTorn = errors.New("it does not hold one number from its first byte to its last")
+
+// Asks, and notes what was asked and told; a change that is not answered is open until the next life.
+func (recorder *recorder) ask(connection connection, of operation) error {
+	of.call = recorder.now()
 	var err error
-	if recorder.manner == whole {
-		err = connection.ask(commandWrite, uint64(first*blockBytes), data)
-	} else {
-		for block := 0; block < count && err == nil; block++ {
-			err = connection.ask(commandWrite, uint64((first+block)*blockBytes), data[:blockBytes])
-		}
+	switch of.verb {
+	case reads:
+		var numbers []uint64
+		numbers, err = connection.read(of.first, of.count)
+		copy(of.found[of.first:], numbers)
+	case writes:
+		of.number = recorder.numbers.Add(1)
+		err = recorder.write(connection, of)
+	case adds:
+		of.number = recorder.numbers.Add(1)
+		of.isDone, err = connection.(keyed).add(of.first, of.number)
+	case removes:
+		of.isDone, err = connection.(keyed).remove(of.first)
 	}
 	of.ret, of.isAnswered = recorder.now(), err == nil
 	if err == nil {
 		recorder.note(of)
-		return nil
+	} else if of.verb != reads {
+		recorder.mutex.Lock()
+		defer recorder.mutex.Unlock()
+		recorder.open = append(recorder.open, of)
 	}
-	recorder.mutex.Lock()
-	defer recorder.mutex.Unlock()
-	recorder.open = append(recorder.open, of)
 	return err
 }
 
-var errTorn = errors.New("it does not hold one number from its first byte to its last")
-
-// Reads blocks; each must hold one number from its first byte to its last.
-func (recorder *recorder) read(connection *nbd, client, first, count int) error {
-	data := make([]byte, count*blockBytes)
-	of := operation{client: client, first: first, count: count, isAnswered: true, call: recorder.now()}
-	if err := connection.ask(commandRead, uint64(first*blockBytes), data); err != nil {
-		return err
+func (recorder *recorder) write(connection connection, of operation) error {
+	if recorder.manner == whole {
+		return connection.write(of.first, of.count, of.number)
 	}
-	of.ret = recorder.now()
-	for block := 0; block < count; block++ {
-		held := data[block*blockBytes : (block+1)*blockBytes]
-		if !bytes.Equal(held, bytes.Repeat(held[:8], blockBytes/8)) {
-			return fmt.Errorf("block %d: %w", first+block, errTorn)
+	for place := of.first; place < of.first+of.count; place++ {
+		if err := connection.write(place, 1, of.number); err != nil {
+			return err
 		}
-		of.found[first+block] = binary.LittleEndian.Uint64(held)
 	}
-	recorder.note(of)
 	return nil
 }
