@@ -2,6 +2,7 @@
 //! (`ocssd-sim`).
 
 mod batches;
+mod long_values;
 mod lost_pages;
 mod mounts;
 mod passing;

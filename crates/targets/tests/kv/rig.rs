@@ -47,14 +47,22 @@ impl Rig {
             .expect("it fits")
     }
 
+    /// The same on a drive of another shape.
+    pub fn of_shape(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = config();
+        change(&mut config);
+        let flash = Flash::format(config).expect("a sound drive");
+        Self::on(flash, VirtualClock::default(), &[]).expect("it fits")
+    }
+
     fn on(
         flash: Flash,
         clock: VirtualClock,
         options: &[(&'static str, &'static str)],
     ) -> Result<Self, String> {
         let buffers = Buffers::new(flash.payload_format());
+        let units: Vec<PuId> = (0..flash.config().geometry.pu_count()).map(PuId).collect();
         let mut host: Host<Flash, VirtualClock, dyn KvTarget> = Host::new(flash, clock, buffers);
-        let units: Vec<PuId> = (0..UNITS).map(PuId).collect();
         let mut chosen = Options::default();
         for (name, value) in options {
             chosen.set(name, value).expect("a sound option");
@@ -73,6 +81,16 @@ impl Rig {
         let mut clock = VirtualClock::default();
         clock.wait_until(now);
         Self::on(flash, clock, &self.options)
+    }
+
+    /// The drive itself after a power cut, mounted again.
+    pub fn cut_off(self, prng: &mut Prng) -> Self {
+        let now = self.host.clock().now();
+        let mut flash = self.host.into_device();
+        flash.power_cut(now, prng).expect("memory does not fail");
+        let mut clock = VirtualClock::default();
+        clock.wait_until(now);
+        Self::on(flash, clock, &self.options).expect("it was mounted before")
     }
 
     /// The same drive, mounted again after a shutdown that ended well.
@@ -159,7 +177,16 @@ impl Rig {
         (0..UNITS * CHUNKS).map(|chunk| self.host.device().cycles(ChunkId(chunk))).collect()
     }
 
-    fn ask(&mut self, op: KvOp) -> KvReply {
+    /// Asks for this, and waits no longer than this.
+    pub fn ask_until(&mut self, op: KvOp, limit: Nanos) -> Option<KvReply> {
+        let mut requests = Requests::default();
+        self.tag += 1;
+        requests.push(KvRequest { tag: Tag(self.tag), op });
+        self.host.run(&mut requests, limit);
+        requests.take_replies().pop()
+    }
+
+    pub fn ask(&mut self, op: KvOp) -> KvReply {
         self.tag += 1;
         self.host.ask(KvRequest { tag: Tag(self.tag), op })
     }
