@@ -7,6 +7,7 @@
 
 mod boundary;
 mod files;
+mod heap;
 mod names;
 
 use boundary::{call, put, text};
