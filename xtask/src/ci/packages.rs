@@ -232,6 +232,16 @@ pub const ZONED_FILE_SYSTEMS: &[Package] = &[
         proofs: &[&["/usr/sbin/mkfs.f2fs", "-V"]],
         why: "f2fs is made on served zones in the guest, and checked",
     },
+    Package {
+        name: "dmsetup",
+        proofs: &[&["/sbin/dmsetup", "--version"]],
+        why: "dm-zoned makes blocks of served zones in the guest",
+    },
+    Package {
+        name: "e2fsprogs",
+        proofs: &[&["/sbin/e2fsck", "-V"]],
+        why: "a file system on these blocks is checked",
+    },
 ];
 
 /// Makes sure that every package of a list is there; installs missing ones when this user may.

@@ -38,6 +38,9 @@ const FILE_SYSTEM_MIB: u32 = 288;
 /// What it does with file systems on them, if it is asked to.
 const ZONED_FILE_SYSTEMS: &str = include_str!("file_systems.sh");
 
+/// Its last part: Linux's own translation of blocks to zones.
+const DM_ZONED: &str = include_str!("dm_zoned.sh");
+
 /// A served disk.
 pub struct BootDisk {
     program: PathBuf,
@@ -66,6 +69,7 @@ impl BootDisk {
         root.text("pci.modules", &of_pci.join("\n"))?;
         if !programs.is_empty() {
             root.text("file_systems.sh", ZONED_FILE_SYSTEMS)?;
+            root.text("dm_zoned.sh", DM_ZONED)?;
             root.text("modules", &of_file_systems.join("\n"))?;
         }
         let made = root.file_system(folder.join("root.ext4"), FILE_SYSTEM_MIB)?;

@@ -23,8 +23,8 @@ pub const NEXT: Release = Release("linux-image-6.12-amd64");
 /// Modules the guest loads, with those they need; `crc32c_generic` is asked for by name while others are loaded.
 const WANTED: &[&str] = &["virtio_pci", "virtio_net", "virtio_blk", "crc32c_generic", "ext4", "nvme-tcp"];
 
-/// Modules that some runs load later: NVMe on PCI, and file systems that take zones; `crc32_generic` is asked for by name too.
-const ASKED_FOR: &[&str] = &["nvme", "crc32_generic", "zonefs", "btrfs", "f2fs"];
+/// Modules that some runs load later: NVMe on PCI, and what takes zones; `crc32_generic` is asked for by name too.
+const ASKED_FOR: &[&str] = &["nvme", "crc32_generic", "zonefs", "btrfs", "f2fs", "dm-zoned"];
 
 /// What stands in the list before these.
 const LATER: &str = "later ";

@@ -107,8 +107,15 @@ const SERVE_TRANSACTIONS: &[&str] = &[
 ];
 
 /// Programs of this machine for zones, and for file systems on them.
-const FILE_SYSTEM_PROGRAMS: &[&str] =
-    &["/usr/bin/zbd", "/usr/bin/btrfs", "/usr/sbin/mkfs.btrfs", "/usr/sbin/mkfs.f2fs", "/usr/sbin/fsck.f2fs"];
+const FILE_SYSTEM_PROGRAMS: &[&str] = &[
+    "/usr/bin/zbd",
+    "/usr/bin/btrfs",
+    "/usr/sbin/mkfs.btrfs",
+    "/usr/sbin/mkfs.f2fs",
+    "/usr/sbin/fsck.f2fs",
+    "/sbin/dmsetup",
+    "/sbin/e2fsck",
+];
 
 /// How much a run does.
 struct Extent {
