@@ -2,7 +2,7 @@
 //! log, with them it does not, and a bound on it is kept.
 
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Clock, Host, VirtualClock};
+use ocssd_engine::{Clock, Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::{Buffers, Geometry, MediaTimes, PuId, Tag};
@@ -94,6 +94,9 @@ fn recovery_grows_with_the_log_and_checkpoints_bound_it() {
     let fit = linear(&points);
     assert!(fit >= 0.98, "the log is not read in linear time: R2 {fit}, {points:?}");
     assert!(points[5].1 > 4.0 * points[0].1, "six times the log: {points:?}");
+    let read = off[5].sectors_read - off[0].sectors_read;
+    let pages = off[5].log_pages_read - off[0].log_pages_read;
+    assert!(read < 2 * pages, "{pages} pages of a transaction each take {read} sectors");
     for interval in ["1048576", "2097152"] {
         let on = killed_at_points(&[("checkpoint_log_bytes", interval)]);
         let times: Vec<f64> = on.iter().map(|report| millis(report.phases.log)).collect();
@@ -125,4 +128,31 @@ fn phases_add_up_and_are_told() {
     let phases = report.phases;
     let all = [phases.blocks, phases.checkpoint, phases.log, phases.new_checkpoint];
     assert!(all.iter().all(|time| time.0 > 0), "{told}");
+}
+
+/// Commits gather for a page as long as nobody waits for them.
+#[test]
+fn pages_of_many_commits_are_read_to_their_end() {
+    const WRITES: u32 = 2_000;
+    let options = options(&[("checkpoint_log_bytes", "12582912"), ("durability", "flush")]);
+    let flash = Flash::format(config()).unwrap_or_else(|problems| panic!("{problems}"));
+    let (mut host, _) = mount(flash, Nanos(0), &options);
+    let mut requests: Requests<OxBlock> = Requests::default();
+    let buffer = host.buffers_mut().take(1);
+    for nth in 0..WRITES {
+        let (op, block) = (BlockOp::Write { fua: false }, 2 * u64::from(nth));
+        requests.push(BlockRequest { tag: Tag(nth), op, block, count: 1, buffer: Some(buffer) });
+    }
+    assert_eq!(host.run(&mut requests, Nanos::MAX), RunEnd::Finished);
+    assert!(requests.take_replies().iter().all(|reply| reply.status.is_success()));
+    let flush = BlockRequest { tag: Tag(WRITES), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
+    assert!(host.ask(flush).status.is_success());
+    let mut flash = host.device().fork().expect("a drive in memory");
+    let now = host.clock().now();
+    flash.power_cut(now, &mut Prng::new(1)).expect("memory does not fail");
+    let report = mount(flash, now, &options).1;
+    assert_eq!(report.transactions, u64::from(WRITES), "{report:?}");
+    // An entry and a commit each, where a sector has 169.
+    let entries = 2 * u64::from(WRITES) / report.log_pages;
+    assert!(entries > 169, "{} pages have {entries} entries each", report.log_pages);
 }

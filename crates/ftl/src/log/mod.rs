@@ -19,7 +19,7 @@ mod replay;
 mod tests;
 
 pub use entry::{Count, ENTRY_BYTES, LogEntry, Record, TransactionId};
-pub use page::{Generation, HEADER_BYTES, LogPage, Lsn, PageError};
+pub use page::{Generation, HEADER_BYTES, LogPage, Lsn, PageError, used_bytes};
 pub use replay::{Replay, ReplayError, Replayed, Transaction};
 
 use crate::head::InstanceId;

@@ -105,6 +105,15 @@ pub(super) fn encode<E: Record>(page: &LogPage<E>, out: &mut [u8]) {
     out[36..40].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// Bytes that a page takes up, header and entries, as its first bytes say; `None` if they begin no page. No checksum is looked at,
+/// so that a torn page may say anything: what is read by it is decoded.
+#[must_use]
+pub fn used_bytes(first: &[u8]) -> Option<usize> {
+    let header = first.first_chunk::<HEADER_BYTES>().filter(|header| header[..4] == MAGIC)?;
+    let count = u32::from_le_bytes(header[32..36].try_into().expect("four bytes"));
+    Some(usize_of(count).saturating_mul(ENTRY_BYTES).saturating_add(HEADER_BYTES))
+}
+
 fn sum(bytes: &[u8], used: usize) -> u32 {
     checksum_of_parts(&[&bytes[..36], &bytes[HEADER_BYTES..used]])
 }
@@ -121,9 +130,9 @@ impl<E: Record> LogPage<E> {
         }
         let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
         let version = u16::from_le_bytes([header[4], header[5]]);
-        let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        let used = usize_of(half(32)).saturating_mul(ENTRY_BYTES).saturating_add(HEADER_BYTES);
-        if used > bytes.len() || sum(bytes, used) != half(36) {
+        let found = u32::from_le_bytes(header[36..].try_into().expect("four bytes"));
+        let used = used_bytes(header).ok_or(PageError::NotALogPage)?;
+        if used > bytes.len() || sum(bytes, used) != found {
             return Err(PageError::Corrupt);
         }
         if version != VERSION {

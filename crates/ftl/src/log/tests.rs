@@ -294,3 +294,20 @@ fn pages_that_contradict_each_other_are_refused() {
     assert!(error.to_string().contains("should have 1 entries"), "{error}");
     assert!(replay.run(Lsn(1), Generation(1), TransactionId(4)).is_ok(), "a checkpoint has it");
 }
+
+#[test]
+fn the_first_bytes_of_a_page_say_how_long_it_is() {
+    let mut log = log(1, Lsn(1));
+    let mut page = vec![0; PAGE_BYTES];
+    assert_eq!(used_bytes(&page), None, "nothing is no page");
+    let write = LogEntry::Write { lba: 1, place: PhysicalAddress(2), count: 3 };
+    log.append(TransactionId(1), &[write, write]);
+    log.take_page(&mut page).expect("a page");
+    let used = HEADER_BYTES + 3 * ENTRY_BYTES;
+    assert_eq!(used_bytes(&page[..HEADER_BYTES]), Some(used));
+    assert!(LogPage::<LogEntry>::decode(&page[..used]).is_ok(), "the rest is zeroes");
+    assert_eq!(LogPage::<LogEntry>::decode(&page[..used - 1]), Err(PageError::Corrupt));
+    assert_eq!(used_bytes(&page[..HEADER_BYTES - 1]), None);
+    page[32..36].fill(0xff);
+    assert!(used_bytes(&page) > Some(PAGE_BYTES), "a torn page may say anything");
+}

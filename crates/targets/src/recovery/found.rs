@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: what their sections and records mean (the target's mount), what chunks are used for after that.
 
-use super::log_start::log_pages_from;
+use super::log_pages::read_log;
 use super::lost_log::LostLog;
 use super::media::Media;
 use super::survey::Survey;
@@ -10,7 +10,7 @@ use crate::journal::{Kept, PageKind};
 use crate::mount_error::MountError;
 use ocssd_base::Nanos;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
-use ocssd_ftl::log::{Generation, LogPage, Lsn, PageError, Record, Replay, Transaction, TransactionId};
+use ocssd_ftl::log::{Generation, Lsn, Record, Replay, Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, Kind};
 use ocssd_lightnvm::{Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub struct Pages {
     /// The newest generation of any page.
     pub newest_generation: Generation,
     /// The newest page of the log in each chunk.
-    newest_in: BTreeMap<ChunkIndex, Lsn>,
+    pub(super) newest_in: BTreeMap<ChunkIndex, Lsn>,
     /// The checkpoints in each chunk.
     serials_in: BTreeMap<ChunkIndex, BTreeSet<Serial>>,
     /// When the log began to be read, and how many pages were.
@@ -233,29 +233,4 @@ pub fn newest_whole(
         }
     }
     Ok(None)
-}
-
-/// The pages of the log that may be `start` or younger.
-fn read_log<E: Record>(
-    media: &mut Media<'_>,
-    known: &Known<'_>,
-    pages: &mut Pages,
-    start: Lsn,
-) -> Result<Vec<LogPage<E>>, MountError> {
-    let geometry = known.geometry;
-    let found = log_pages_from(media, known, start)?;
-    let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
-    pages.log_pages_read = u64::try_from(firsts.len()).expect("an index");
-    let (mut log, mut unknown) = (Vec::new(), None);
-    media.read_pages(&firsts, geometry.ws_min, |index, bytes| match bytes.map(LogPage::decode) {
-        Some(Ok(page)) => {
-            let newest = pages.newest_in.entry(found[index].0).or_default();
-            *newest = (*newest).max(page.lsn);
-            pages.newest_generation = pages.newest_generation.max(page.generation);
-            log.push(page);
-        }
-        Some(Err(error @ PageError::Version(_))) => unknown = Some(error),
-        Some(Err(PageError::NotALogPage | PageError::Corrupt)) | None => {}
-    })?;
-    unknown.map_or(Ok(log), |error| Err(MountError::Unreadable(error.to_string())))
 }

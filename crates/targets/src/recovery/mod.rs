@@ -8,6 +8,7 @@
 //! (`journal`).
 
 pub mod found;
+mod log_pages;
 mod log_start;
 pub mod lost_log;
 pub mod media;
