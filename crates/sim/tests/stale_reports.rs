@@ -2,6 +2,7 @@
 //!
 //! Of the seeds only those are run in which such reports are drawn.
 
+use ocssd_sim::campaign::run_seed;
 use ocssd_sim::journal::Keep;
 use ocssd_sim::plan::Step;
 use ocssd_sim::run::{Ended, run};
@@ -51,6 +52,19 @@ fn pblk_does_not_go_on_with_a_chunk_of_which_a_checkpoint_knew_more() {
         }
         assert!(ran.tally.of("faults.reports_stale") > 0, "{size:?}, seed {seed}: no report was stale");
     }
+}
+
+/// A power cut undid the second unit of padding behind a table of one sector, and the report still told of it: a mount took the
+/// sector for one that can be read, and padded no further.
+#[test]
+fn lightlsm_pads_what_only_a_stale_report_takes_for_padded() {
+    let kind = registry::find("lightlsm").expect("a kind");
+    let ran =
+        run_seed(kind, Size::Tiny, 13231, &|_| true, Keep::Nothing).expect("one of the drives fits").ran;
+    if let Ended::Failed(failure) = ran.ended {
+        panic!("step {}: {}", failure.step, failure.cause);
+    }
+    assert!(ran.tally.of("faults.reports_stale") > 0, "no report was stale");
 }
 
 #[test]

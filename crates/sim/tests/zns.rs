@@ -56,6 +56,16 @@ fn worlds_of_any_size_that_found_defects_end_well() {
     assert!(tally.of("cuts.in_flight") > 3, "{tally:?}");
 }
 
+/// A stale report tells of a unit that the power took, which padding did not come by.
+#[test]
+fn tiny_worlds_with_reports_that_are_behind_end_well() {
+    let mut tally = Tally::default();
+    for seed in [8431, 14500] {
+        assert_ends_well(Size::Tiny, seed, &mut tally);
+    }
+    assert!(tally.of("faults.reports_stale") > 0, "{tally:?}");
+}
+
 /// Worlds in which most zones are left alone: no chunk of them lags for long.
 #[test]
 fn wear_is_spread_where_most_zones_are_left_alone() {

@@ -7,9 +7,9 @@
 //! at the chunk for that, refuses the write as out of order, and is asked for its report again. If that is no better the mount
 //! is refused, and nothing was changed.
 //!
-//! What MW_CUNITS hides cannot be read, so that of an OPEN chunk only what can be read is found so. Deliberately not here: reports
-//! that say more than is written (mounts find those by their padding), unless a target asks for that too, and the writes
-//! themselves: padding is the target's own.
+//! What MW_CUNITS hides cannot be read, so that of an OPEN chunk only what can be read is found so. A report that says more than is
+//! written is found by a mount's padding; where it pads no further than content needs, it asks for the last sector that can be
+//! read, too. Deliberately not here: the writes themselves, for padding is the target's own.
 
 use crate::mount_error::{MountError, look_at_reads};
 use crate::read_again;
@@ -27,6 +27,8 @@ const BATCH: usize = 64;
 pub enum Look {
     /// The sector behind its write pointer.
     Behind,
+    /// That, and of an OPEN chunk the last that can be read before it.
+    Open,
     /// That, and the last that can be read before it. An OPEN chunk with none before it is in doubt.
     Around,
 }
@@ -79,7 +81,12 @@ fn places(geometry: &Geometry, report: &ChunkDescriptor, look: Look) -> (Option<
         ChunkState::Open => written.saturating_sub(geometry.mw_cunits),
     };
     let behind = (written < geometry.sectors_per_chunk).then_some(written);
-    let before = if look == Look::Around { readable.checked_sub(1) } else { None };
+    let is_looked_before = match look {
+        Look::Behind => false,
+        Look::Open => report.state == ChunkState::Open,
+        Look::Around => true,
+    };
+    let before = readable.checked_sub(1).filter(|_| is_looked_before);
     assert!(before.is_none_or(|before| before < written), "sector {before:?} of {written} is readable");
     (behind, before)
 }
@@ -247,6 +254,8 @@ mod tests {
             let report = report(state, pointer);
             assert_eq!(places(&geometry, &report, Look::Around), expected, "{state}, {pointer:?}");
             assert_eq!(places(&geometry, &report, Look::Behind), (expected.0, None), "{state}, {pointer:?}");
+            let before = expected.1.filter(|_| state == ChunkState::Open);
+            assert_eq!(places(&geometry, &report, Look::Open), (expected.0, before), "{state}, {pointer:?}");
         }
     }
 }

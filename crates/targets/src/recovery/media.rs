@@ -208,14 +208,14 @@ impl<'a> Media<'a> {
         Ok(elsewhere)
     }
 
-    /// Looks whether chunks hold what their reports do not tell, and has the drive look at those again.
+    /// Looks whether chunks hold what their reports do not tell, and not what they do, and has the drive look at those again.
     ///
     /// # Errors
     /// [`MountError::Report`] if a report is no better then.
     pub fn settle_reports(&mut self, shape: &InstanceGeometry) -> Result<(), MountError> {
         let chunks: Vec<ChunkId> =
             (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
-        let doubts = doubts(self.device, &chunks, Look::Behind)?;
+        let doubts = doubts(self.device, &chunks, Look::Open)?;
         let Geometry { ws_opt, sectors_per_chunk, .. } = *self.device.geometry();
         let padding = |doubt: &Doubt| {
             let to = (doubt.sector / ws_opt + 1) * ws_opt;

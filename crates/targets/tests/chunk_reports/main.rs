@@ -1,4 +1,5 @@
-//! One mount of each kind of target on a drive that reports chunks otherwise than they are: too low, or as no chunk can be.
+//! One mount of each kind of target on a drive that reports chunks otherwise than they are: too low, too high, or as no chunk
+//! can be.
 
 mod others;
 
@@ -188,11 +189,35 @@ const UNTRUE: [(&str, ChunkState, Option<u32>); 6] = [
     ("closed beyond its end", ChunkState::Closed, Some(4000)),
 ];
 
+/// Sectors that OPEN chunks are said to be written farther than they are (chosen: less than what hides content, that, and more).
+const FARTHER: [u32; 4] = [4, WINDOW, WINDOW + 4, 2 * WINDOW];
+
+/// What may be shown of a drive's chunks, and what that is.
+fn all_shown(flash: &Flash) -> Vec<(String, BTreeMap<ChunkId, ChunkDescriptor>)> {
+    let untrue = |(what, state, write_pointer): (&str, _, _)| {
+        (what.to_owned(), shown(flash, |now| ChunkDescriptor { state, write_pointer, ..now }))
+    };
+    let end = flash.geometry().sectors_per_chunk - flash.geometry().ws_opt;
+    let farther = |sectors: u32| {
+        let chunks =
+            (0..flash.geometry().chunk_count()).map(|chunk| (ChunkId(chunk), flash.chunk(ChunkId(chunk))));
+        let open = chunks.filter(|(_, now)| now.state == ChunkState::Open);
+        let show = |now: ChunkDescriptor| {
+            let write_pointer = now.write_pointer.map(|at| (at + sectors).min(end));
+            ChunkDescriptor { write_pointer, ..now }
+        };
+        (
+            format!("open, and written {sectors} sectors farther"),
+            open.map(|(chunk, now)| (chunk, show(now))).collect(),
+        )
+    };
+    UNTRUE.into_iter().map(untrue).chain(FARTHER.map(farther)).collect()
+}
+
 fn finds_all(kind: &str) {
     let flash = written(kind);
-    for (what, state, write_pointer) in UNTRUE {
+    for (what, shown) in all_shown(&flash) {
         let flash = flash.fork().expect("a drive in memory");
-        let shown = shown(&flash, |now| ChunkDescriptor { state, write_pointer, ..now });
         let mut blocks =
             Blocks::mount(kind, flash, shown).unwrap_or_else(|error| panic!("{kind}, {what}: {error}"));
         blocks.compare(&format!("{kind}, {what}"));

@@ -1,6 +1,6 @@
 //! The same of targets that speak of zones, pages, tables, and keys and values.
 
-use super::{UNTRUE, config, shown};
+use super::{all_shown, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Host, VirtualClock};
 use ocssd_flash::Flash;
@@ -246,9 +246,8 @@ fn written(kind: &str, speech: &Speech) -> Flash {
 
 fn finds_all(kind: &str, speech: &Speech) {
     let flash = written(kind, speech);
-    for (what, state, write_pointer) in UNTRUE {
+    for (what, shown) in all_shown(&flash) {
         let flash = flash.fork().expect("a drive in memory");
-        let shown = shown(&flash, |now| ChunkDescriptor { state, write_pointer, ..now });
         let mut asked =
             Asked::mount(kind, flash, shown).unwrap_or_else(|error| panic!("{kind}, {what}: {error}"));
         let label = format!("{kind}, {what}");
