@@ -82,6 +82,7 @@ mod tests {
         assert_eq!((admission, null.deadline()), (Admission::Full, None), "nobody fetched an answer");
         null.check();
         null.advance(Nanos::ZERO, &mut out);
+        assert_eq!(out.reply_count(), REPLIES_MAX);
         let (replies, _) = out.replies_mut();
         for (tag, reply) in (0..most).zip(replies.drain(..)) {
             assert_eq!(reply, BlockReply { tag: Tag(tag), status: Status::SUCCESS, violation: None });

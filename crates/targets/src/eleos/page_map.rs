@@ -294,6 +294,20 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_parts_take_what_they_hold_and_are_used_again() {
+        let (mut map, page) = (PageMap::default(), PageId(7));
+        map.begin(page, extent(100, 64), &mut |_| {});
+        let plain = map.memory_bytes();
+        for round in 0..1_000 {
+            map.begin(page, extent(100 + round, 64), &mut |_| {});
+            assert!(map.append(page, extent(5_000 + round, 64)));
+            let list = map.memory_bytes() - plain;
+            assert!((32..1_000).contains(&list), "round {round}: {list} bytes of a list of two parts");
+        }
+        map.check();
+    }
+
+    #[test]
     fn a_page_of_a_dense_table_takes_less_than_ten_bytes() {
         let mut map = PageMap::default();
         for page in 0..100_000 {

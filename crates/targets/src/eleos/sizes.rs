@@ -95,6 +95,15 @@ mod tests {
     #[test]
     fn a_tiny_instance_takes_small_ones() {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
+        // 100 rows and 57 600 bytes in units of 16 KiB; 400 pages, of which 400 parts and two each fill 409 600 bytes.
+        let expected = Demand {
+            gathered: 24,
+            log_entries: 2 * 100 + 7 + 8,
+            map_bytes: (2 * 400 + 400) * 16 + 64 * 16,
+            data: 114 + 8,
+            map_pages: 0,
+        };
+        assert_eq!(demand(&geometry, 100), expected);
         let limits = limits(&geometry, 100);
         assert_eq!((limits.flush_bytes_max, limits.flush_pages_max), (51_200, 100));
         assert!(limits.capacity_bytes + limits.pages_max * 63 <= 100 * 4_096);

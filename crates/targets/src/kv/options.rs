@@ -176,6 +176,8 @@ mod tests {
         assert_eq!((options.index_percent, options.victim), (7, VictimPolicy::CostBenefit));
         assert_eq!((options.wear_bound(), Options::default().wear_bound()), (Some(4), None));
         assert_eq!(options.check(), Ok(()));
+        options.set("plane_reads", "never").expect("a sound option");
+        assert_eq!(options.plane_reads, PlaneReads::Never);
         for (name, value, says) in [
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),

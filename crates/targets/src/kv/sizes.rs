@@ -370,6 +370,42 @@ mod tests {
     }
 
     #[test]
+    fn a_checkpoint_takes_eight_bytes_of_each_chunk_and_more_where_wear_is_levelled() {
+        let geometry = Geometry::example(1, 2, 40, 48, 4);
+        let base = Base::new(&geometry, &InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]));
+        let promised = sizes(70, 80, None).expect("it fits").promised;
+        let page = u32::try_from(base.unit_bytes).expect("a unit is small");
+        let pages =
+            |pages_of_counts, levels| base.checkpoint_pages(&promised, pages_of_counts * page / 8, levels);
+        let (none, counts) = (pages(0, false), pages(20, false));
+        assert!((20..22).contains(&(counts - none)), "{none} and {counts} pages");
+        let wear = 20 * WEAR_BYTES / 8;
+        assert!(
+            (wear..wear + 2).contains(&(pages(20, true) - counts)),
+            "{counts} and {} pages",
+            pages(20, true)
+        );
+    }
+
+    #[test]
+    fn pages_of_the_index_have_three_times_their_bytes_on_media_or_what_is_left() {
+        let geometry = Geometry::example(1, 2, 400, 96, 4);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
+        let options =
+            Options { index_cache_bytes: Some(0), over_provisioning_percent: 50, ..Options::default() };
+        let all = Sizes::new(&geometry, &shape, &options, 800, None).expect("it fits");
+        assert_eq!(all.index_room_bytes, INDEX_ROOM * all.promised.index_bytes_max);
+        let in_memory = Options { index_cache_bytes: None, ..options.clone() };
+        let base = Base::new(&geometry, &shape);
+        let chunk_room = base.units_per_chunk * base.unit_room;
+        assert!(all.index_room_bytes > 4 * chunk_room, "{all:?}");
+        let needed = Sizes::new(&geometry, &shape, &in_memory, 800, Some(all.promised)).expect("it exists");
+        let good = needed.chunks_needed + needed.width + 2;
+        let some = Sizes::new(&geometry, &shape, &options, good, Some(all.promised)).expect("it exists");
+        assert_eq!(some.index_room_bytes, 2 * chunk_room, "two chunks beside those that are open");
+    }
+
+    #[test]
     fn an_instance_that_exists_keeps_what_it_promised() {
         let promised = sizes(20, 80, None).expect("it fits").promised;
         let again = sizes(50, 10, Some(promised)).expect("it exists");

@@ -129,3 +129,15 @@ fn ratio(of: u64, by: u64) -> f64 {
     let thousandths = u128::from(of) * 1000 / u128::from(by);
     f64::from(u32::try_from(thousandths).unwrap_or(u32::MAX)) / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_told_in_thousandths() {
+        for (of, by, expected) in [(0, 7, 0.0), (3, 2, 1.5), (1, 3, 0.333), (2_000, 1, 2_000.0)] {
+            assert!((ratio(of, by) - expected).abs() < 1e-9, "{of} by {by}: {}", ratio(of, by));
+        }
+    }
+}

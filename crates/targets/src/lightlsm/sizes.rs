@@ -257,6 +257,19 @@ mod tests {
     }
 
     #[test]
+    fn the_log_has_room_for_three_intervals_and_the_largest_transaction() {
+        let geometry = Geometry::example(2, 2, 100, 96, 4);
+        let options = Options { checkpoint_log_bytes: Some(4 << 20), ..Options::default() };
+        let sizes = sizes(&geometry, &options, 400).expect("it fits");
+        let page_bytes = u64::from(sizes.page) * 4096;
+        let edit = usize_of(EDITS_MAX) * (CHANGE_BYTES + usize_of(ATTRIBUTES_BYTES_MAX));
+        let largest = ((records_of(edit) + 1) * ENTRY_BYTES) as u64;
+        let around = 3 * sizes.interval_pages + 2 * sizes.log_width + 4 + 1;
+        let room = u64::from(sizes.log_pages_max - around) * page_bytes;
+        assert!((largest..largest + 8 * page_bytes).contains(&room), "{room} bytes for {largest}");
+    }
+
+    #[test]
     fn drives_that_cannot_carry_one_are_told_why() {
         let geometry = Geometry::example(1, 1, 8, 24, 4);
         let error = sizes(&geometry, &Options::default(), 8).expect_err("too few chunks");
