@@ -52,8 +52,8 @@ pub struct Line {
     pub resets: u32,
     /// Chunks of it that can be written.
     pub good_chunks: u32,
-    /// A head of it is written: it names the instance.
-    pub headed: bool,
+    /// Chunks of it whose head is written: each names the instance.
+    pub heads: u32,
 }
 
 /// All lines.
@@ -86,7 +86,7 @@ impl Lines {
             data_sectors: 0,
             resets: 0,
             good_chunks: units,
-            headed: false,
+            heads: 0,
         };
         let mut lines = Self {
             units,
@@ -253,7 +253,7 @@ impl Lines {
         entry.resets += 1;
         entry.sequence = LineSequence(0);
         entry.data_sectors = 0;
-        entry.headed = false;
+        entry.heads = 0;
         if entry.good_chunks == 0 {
             entry.state = LineState::Bad;
         } else {
@@ -281,6 +281,16 @@ impl Lines {
         sequence
     }
 
+    /// A line that a mount left open is written on. One without data yet is as young as its first.
+    pub fn gone_on(&mut self, line: LineId, newest: Sequence) {
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(entry.state, LineState::Open, "line {} is written on but is not open", line.0);
+        assert!(entry.opened_at <= newest, "line {} was opened after all writes", line.0);
+        if entry.data_sectors == 0 {
+            entry.opened_at = newest;
+        }
+    }
+
     /// Data went to an open line.
     pub fn add_data(&mut self, line: LineId, sectors: u32) {
         let entry = &mut self.lines[line.index()];
@@ -288,11 +298,12 @@ impl Lines {
         entry.data_sectors += u64::from(sectors);
     }
 
-    /// A head of an open line is written.
+    /// The head of one more chunk of an open line is written.
     pub fn head_written(&mut self, line: LineId) {
         let entry = &mut self.lines[line.index()];
         assert_eq!(entry.state, LineState::Open, "a head went to line {} which is not open", line.0);
-        entry.headed = true;
+        entry.heads += 1;
+        assert!(entry.heads <= self.units, "{} heads were written to {} units", entry.heads, self.units);
     }
 
     /// An open line is written to its end.

@@ -12,7 +12,57 @@ use ocssd_base::SlabKey;
 use ocssd_ftl::{BarrierEnd, EmptyLine, Line, LineId, LineState, Sequence};
 use ocssd_lightnvm::{Addresses, Op, Status};
 
+/// Heads that an instance has at least, on units of their own where it has so many (chosen: any unit may die, and any head be lost
+/// with what is torn, or written over astray).
+pub(super) const HEADS_MIN: u32 = 2;
+
+/// How far it is that the second of two lines that a mount left open is begun: not before the first is on media, so that a power
+/// cut does not tear a unit behind the only head of each, though the drive's cache holds more than a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Apart {
+    /// Nothing is waited for.
+    #[default]
+    Settled,
+    /// The line is not wanted yet.
+    Kept(LineId),
+    /// It waits for a barrier.
+    Wanted(LineId),
+    /// The barrier is in flight.
+    Sent(LineId),
+}
+
 impl Pblk {
+    /// Has the last line without data wait for a barrier, if a stream has another that is open.
+    pub(super) fn keep_apart(&mut self) {
+        let open: Vec<LineId> = self.open.iter().flatten().map(|open| open.line()).collect();
+        let of = |line: LineId| self.lines.get(line).stream;
+        let has_other = |line: LineId| open.iter().any(|&other| other != line && of(other) == of(line));
+        let is_kept = |&line: &LineId| self.lines.get(line).data_sectors == 0 && has_other(line);
+        self.apart = open.iter().copied().rfind(is_kept).map_or(Apart::Settled, Apart::Kept);
+    }
+
+    /// True if a line that was left open may be written on now.
+    pub(super) fn may_go_on(&mut self, line: LineId) -> bool {
+        match self.apart {
+            Apart::Kept(kept) if kept == line => {
+                self.apart = Apart::Wanted(line);
+                self.call(Due::ALL);
+                false
+            }
+            Apart::Wanted(kept) | Apart::Sent(kept) => kept != line,
+            Apart::Settled | Apart::Kept(_) => true,
+        }
+    }
+
+    /// The line that waits for a barrier, if one that is sent now covers all that its stream wrote.
+    fn wanted_apart(&self) -> Option<LineId> {
+        let Apart::Wanted(line) = self.apart else { return None };
+        let stream = self.lines.get(line).stream;
+        let mut others =
+            self.open.iter().flatten().filter(|open| self.lines.get(open.line()).stream == stream);
+        others.all(|open| open.in_flight() == 0).then_some(line)
+    }
+
     /// A request is answered once everything up to now is durable.
     pub(super) fn await_durable(&mut self, key: SlabKey) {
         self.flushes.wait(self.sequence, key);
@@ -23,7 +73,9 @@ impl Pblk {
     /// True if a flush, a dead line or a checkpoint waits for a barrier that is not in flight, or for buffer units to be closed.
     #[inline]
     pub(super) fn has_to_flush(&self) -> bool {
-        let waits = !self.reclaimer.empty().is_empty() || self.checkpoints.wants_barrier();
+        let waits = !self.reclaimer.empty().is_empty()
+            || self.checkpoints.wants_barrier()
+            || self.wanted_apart().is_some();
         let may_send = !self.flushes.is_in_flight() && (waits || self.flushes.wants_barrier());
         may_send || self.flushes.newest().is_some()
     }
@@ -46,11 +98,14 @@ impl Pblk {
                 || goes_along
         });
         any |= self.free_dead();
-        let for_checkpoint = self.checkpoints.wants_barrier();
-        if !self.flushes.wants_barrier() && !for_checkpoint {
+        let (for_checkpoint, apart) = (self.checkpoints.wants_barrier(), self.wanted_apart());
+        if !self.flushes.wants_barrier() && !for_checkpoint && apart.is_none() {
             return any;
         }
         self.flushes.sent();
+        if let Some(line) = apart {
+            self.apart = Apart::Sent(line);
+        }
         if for_checkpoint {
             self.checkpoints.barrier_sent();
         }
@@ -79,17 +134,21 @@ impl Pblk {
         !self.is_map_stream(self.lines.get(dead.line).stream) && dead.since >= pending
     }
 
-    /// Keeps back a dead line if no line that stays has a head: heads alone say on media that there is an instance, and how
-    /// large it is. The barrier the others wait for makes the head that stays durable.
+    /// Keeps back a dead line if no line that stays has heads on two units, or on as many as it: heads alone say on media that
+    /// there is an instance, and how large it is. The barrier the others wait for makes the heads that stay durable.
     fn keep_name(&mut self, free: &mut Vec<EmptyLine>) {
         let goes = |line: LineId| free.iter().any(|dead| dead.line == line) || self.awaits_barrier(line);
-        let stays = |(id, line): (LineId, &Line)| {
-            line.headed && line.state != LineState::Erasing && !goes(id) && !self.reclaimer.is_due(id)
+        let heads = |dead: &EmptyLine| self.lines.get(dead.line).heads.min(HEADS_MIN);
+        let Some((at, wanted)) = free.iter().map(heads).enumerate().max_by_key(|&(_, heads)| heads) else {
+            return;
         };
-        if !free.is_empty()
-            && !self.lines.iter().any(stays)
-            && let Some(at) = free.iter().position(|dead| self.lines.get(dead.line).headed)
-        {
+        let stays = |(id, line): (LineId, &Line)| {
+            line.heads >= wanted
+                && line.state != LineState::Erasing
+                && !goes(id)
+                && !self.reclaimer.is_due(id)
+        };
+        if wanted > 0 && !self.lines.iter().any(stays) {
             self.reclaimer.keep(free.swap_remove(at));
         }
     }
@@ -138,6 +197,9 @@ impl Pblk {
             self.finish(key);
         }
         self.reclaimer.barrier_ended(freed, sound);
+        if let Apart::Sent(line) = self.apart {
+            self.apart = if sound { Apart::Settled } else { Apart::Wanted(line) };
+        }
         if self.checkpoints.barrier_done(sound) {
             self.checkpoint_complete();
         }

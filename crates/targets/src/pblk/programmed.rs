@@ -112,10 +112,11 @@ impl Pblk {
         match failure {
             Some(_) if is_of_drive => entry.refused(write),
             None => {
+                let was_headless = entry.is_headless(write.unit);
                 entry.acknowledged(write, sectors, buffer_unit, |buffer_unit| {
                     write_buffer.readable(buffer_unit)
                 });
-                if write.piece == LineContent::Head {
+                if write.piece == LineContent::Head && was_headless {
                     self.lines.head_written(line);
                 }
             }

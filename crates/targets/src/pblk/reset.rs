@@ -125,6 +125,11 @@ impl Pblk {
     /// The next line for a stream, open and empty. `None` if none may be taken, or it must be reset first.
     pub(super) fn next_line(&mut self, stream: Stream) -> Option<LineId> {
         if let Some(line) = self.left_open(stream) {
+            if !self.may_go_on(line) {
+                self.stats.waits_for_line += 1;
+                return None;
+            }
+            self.lines.gone_on(line, self.sequence);
             return Some(line);
         }
         if self.open.iter().flatten().count() >= self.open_lines_max {

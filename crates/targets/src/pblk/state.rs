@@ -10,6 +10,7 @@ use super::destage::Destage;
 use super::discards::Discards;
 use super::due::Due;
 use super::flight::Flight;
+use super::flush::Apart;
 use super::gc::Gc;
 use super::knobs::Knobs;
 use super::limit;
@@ -101,6 +102,7 @@ pub struct Pblk {
     pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
     pub(super) flight: Flight,
     pub(super) flushes: FlushQueue<EmptyLine>,
+    pub(super) apart: Apart,
     pub(super) gc: Gc,
     pub(super) wear: WearLeveller,
     pub(super) checkpoints: Checkpoints,
@@ -163,7 +165,6 @@ impl Pblk {
         buffers: &mut Buffers,
     ) -> Self {
         let (knobs, (classification, user_streams)) = (options.knobs, streams_of(&options));
-        let gc_streams = classification.streams() - u32::from(user_streams);
         let own = OwnBuffers::take(&shape, &capacity, &knobs, buffers);
         Self {
             l2p: L2p::with_shards(capacity.user_sectors, shape.places(), capacity.slots(), knobs.map_shard),
@@ -179,7 +180,7 @@ impl Pblk {
             streams: streams(&options, &capacity),
             user_streams,
             turn: BufferTurn::default(),
-            gc_buffer_units: gc_buffer_units(&capacity, &shape, gc_streams),
+            gc_buffer_units: gc_buffer_units(&capacity, &shape, &options),
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
@@ -191,6 +192,7 @@ impl Pblk {
             flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt))
                 .giving_up_at_once(options.has_canary(Canary::FailedCommandIsOfChunk)),
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
+            apart: Apart::default(),
             gc: Gc::new(own.gc_reads, &shape, stripe(geometry, &shape), capacity.layout.unit),
             wear: WearLeveller::new(options.wear_spread()),
             checkpoints: Checkpoints::new(0, LineSequence(0)),
@@ -412,7 +414,9 @@ fn write_buffer(options: &Options, capacity: &Capacity) -> WriteBuffer {
 
 /// Buffer units kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
 /// on with.
-fn gc_buffer_units(capacity: &Capacity, shape: &InstanceGeometry, gc_streams: u32) -> u32 {
+fn gc_buffer_units(capacity: &Capacity, shape: &InstanceGeometry, options: &Options) -> u32 {
+    let (classification, user_streams) = streams_of(options);
+    let gc_streams = classification.streams() - u32::from(user_streams);
     let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.batch);
     let buffer_units = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
     assert!(

@@ -6,7 +6,10 @@ use super::power::CutAfter;
 use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, ScheduledFault};
-use ocssd_lightnvm::{Addresses, ChunkId, ChunkState, Command, Device, Geometry, Op, PlaneMode, Ppa, Tag};
+use ocssd_lightnvm::block::BlockOp;
+use ocssd_lightnvm::{
+    Addresses, ChunkId, ChunkState, Command, Device, Geometry, Op, PlaneMode, Ppa, PuId, Tag,
+};
 use ocssd_targets::pblk::{Mode, Options};
 
 const CHUNKS: u32 = 40;
@@ -93,8 +96,8 @@ fn a_head_that_fails_leaves_its_chunk_to_be_reset_and_goes_elsewhere() {
                 world.make();
                 let used = (0..lines)
                     .filter(|&chunk| world.host.device().chunk(ChunkId(chunk)).state != ChunkState::Free);
-                let expected = (failing + 1).min(lines);
-                assert_eq!(used.count(), index(expected), "{label}: one chunk for each try");
+                let expected = (failing + 2).min(lines);
+                assert_eq!(used.count(), index(expected), "{label}: one chunk for each try, and two heads");
                 let blocks = world.blocks();
                 assert_works(world, blocks);
             }
@@ -148,6 +151,69 @@ fn an_instance_is_made_whole_after_a_cut_among_failures() {
             break;
         }
     }
+}
+
+/// Kills a unit of a copy: the instance is still there, and has the size it was made with, whatever is asked for now.
+fn assert_outlives(world: &World, unit: u32, blocks: u64) {
+    let mut world = world.branch(&format!("{}, unit {unit} dies", world.label));
+    world.kill_unit(PuId(unit));
+    world.cut(&mut Prng::new(u64::from(unit)));
+    world.options = Options { over_provisioning_percent: 75, ..small() };
+    assert!(!world.mount().fresh, "{}", world.label);
+    assert_eq!(world.blocks(), blocks, "{}", world.label);
+    world.check();
+}
+
+#[test]
+fn an_instance_outlives_any_unit_from_its_first_mount_on() {
+    for units in [2, 3, 4] {
+        for failing in [0, 1, 2] {
+            let label = format!("{failing} heads fail on {units} units");
+            let mut world = World::bare(config(geometry(units)), small(), &label);
+            schedule(&mut world, FaultKind::EarlyClose, (0..failing).map(|unit| unit * CHUNKS));
+            world.make();
+            (0..units).for_each(|unit| assert_outlives(&world, unit, world.blocks()));
+        }
+    }
+}
+
+/// The power goes anywhere in the making of an instance, a mount follows, and a unit dies.
+#[test]
+fn an_instance_that_was_cut_as_it_was_made_outlives_any_unit() {
+    for commands in 0.. {
+        let label = format!("cut after {commands} commands");
+        let mut world = World::bare(config(geometry(2)), small(), &label);
+        let cut = CutAfter { commands: Some(commands), later: Nanos::from_millis(50) };
+        let is_cut = world.try_mount(cut).is_err();
+        world.cut(&mut Prng::new(commands));
+        world.make();
+        (0..2).for_each(|unit| assert_outlives(&world, unit, world.blocks()));
+        if !is_cut {
+            assert!(commands > 4, "{commands} commands made an instance");
+            break;
+        }
+    }
+}
+
+/// Torn units take the one before along, as paired pages do: never a head.
+#[test]
+fn an_instance_is_there_when_the_first_writes_to_it_are_torn() {
+    let mut drive = config(Geometry { mw_cunits: 0, ..geometry(2) });
+    drive.faults.paired_loss = 1_000_000_000;
+    let mut world = World::new(drive, small(), "first writes");
+    let (blocks, mut torn) = (world.blocks(), 0);
+    (0..8).for_each(|block| assert!(world.send(BlockOp::Write { fua: false }, 4 * block, 4)));
+    for turn in 0.. {
+        let mut branch = world.branch(&format!("torn in turn {turn}"));
+        branch.cut(&mut Prng::new(turn));
+        torn += branch.host.device_mut().inner_mut().take_lost_pairs().len();
+        assert!(!branch.mount().fresh, "{}", branch.label);
+        assert_eq!(branch.blocks(), blocks, "{}", branch.label);
+        if !world.step() {
+            break;
+        }
+    }
+    assert!(torn > 0, "nothing was lost with what was torn");
 }
 
 fn index(count: u32) -> usize {

@@ -152,3 +152,34 @@ fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
     assert_eq!(world.blocks(), blocks);
     world.read_all(true);
 }
+
+/// The same where the line that is written has a head on one unit only: two units have one as long as there is an instance.
+#[test]
+fn an_instance_that_holds_nothing_any_more_outlives_any_unit() {
+    let spec = |percent| Options {
+        over_provisioning_percent: percent,
+        active_units: Some(1),
+        ..options(Mode::Faithful)
+    };
+    let mut world = World::new(drive(0), spec(60), "empty");
+    let blocks = world.blocks();
+    let line = world.pblk().capacity().layout.data_sectors() * 4;
+    for block in (0..2 * line).step_by(4) {
+        world.write(block.into(), 4);
+    }
+    world.flush();
+    for block in (0..2 * line).step_by(4) {
+        assert!(world.send(BlockOp::Discard, block.into(), 4));
+        assert!(world.drain());
+    }
+    world.settle();
+    assert!(world.pblk().stats().lines_reset > 0, "{}", world.pblk().summary());
+    for unit in 0..4 {
+        let mut branch = world.branch(&format!("unit {unit} dies"));
+        branch.kill_unit(PuId(unit));
+        branch.cut(&mut Prng::new(1));
+        branch.options = spec(70);
+        assert!(!branch.mount().fresh, "{}", branch.label);
+        assert_eq!(branch.blocks(), blocks, "{}", branch.label);
+    }
+}

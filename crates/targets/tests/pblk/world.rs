@@ -224,6 +224,14 @@ impl World {
         self.outstanding.clear();
     }
 
+    /// A unit dies with all that it holds; nothing is mounted on the drive.
+    pub fn kill_unit(&mut self, unit: PuId) {
+        let mut none = Buffers::new(self.host.buffers().format());
+        let lost =
+            self.host.device_mut().inner_mut().kill_unit(unit, &mut none).expect("memory does not fail");
+        assert!(lost > 0, "{}: unit {unit:?} was dead", self.label);
+    }
+
     /// The power goes now; what is mounted then holds what it must, and is sound.
     pub fn survive_cut(&mut self, prng: &mut Prng) {
         self.cut(prng);

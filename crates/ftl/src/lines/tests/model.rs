@@ -32,7 +32,7 @@ impl Naive {
             data_sectors: 0,
             resets: 0,
             good_chunks: UNITS,
-            headed: false,
+            heads: 0,
         };
         let lines = (1..=u64::from(LINES)).map(|freed| NaiveLine {
             line,
@@ -118,16 +118,23 @@ fn go_on(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng, id: LineId) {
         (LineState::Erasing, _) => {
             lines.was_reset(id);
             (line.resets, line.sequence, line.data_sectors) = (line.resets + 1, LineSequence(0), 0);
-            line.headed = false;
+            line.heads = 0;
             line.state = LineState::Bad;
             if line.good_chunks > 0 {
                 (line.state, *listed) = (LineState::Free { was_reset: true }, Some(freed));
                 naive.freed = freed;
             }
         }
-        (LineState::Open, 0) => {
+        (LineState::Open, 0) if line.heads < UNITS => {
             lines.head_written(id);
-            line.headed = true;
+            line.heads += 1;
+        }
+        (LineState::Open, 1) if prng.below(4) == 0 => {
+            let newest = Sequence(line.opened_at.0 + prng.below(100));
+            lines.gone_on(id, newest);
+            if line.data_sectors == 0 {
+                line.opened_at = newest;
+            }
         }
         (LineState::Open, 1) => {
             let sectors = number(prng, 50);
@@ -175,7 +182,7 @@ fn restore(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng) {
     let sequence = LineSequence(naive.next + prng.below(5));
     let NaiveLine { line, listed, .. } = naive.at(id);
     // How many of its chunks are good is known already.
-    let found = Line { state, sequence, resets, good_chunks: 99, headed: true, ..*line };
+    let found = Line { state, sequence, resets, good_chunks: 99, heads: 1, ..*line };
     lines.restore(id, found);
     (*line, *listed) = (Line { good_chunks: line.good_chunks, ..found }, None);
     naive.next = sequence.0 + 1;

@@ -303,7 +303,7 @@ fn lines(survey: &Survey, shape: &InstanceGeometry, layout: &LineLayout, open: O
             data_sectors: u64::from(parts.data_sectors),
             resets: 0,
             good_chunks: parts.good_chunks,
-            headed: true,
+            heads: 1,
         };
         lines.restore(found.line, line);
     }

@@ -109,9 +109,11 @@ impl Pblk {
             report.fresh = true;
             if let Some(line) = create::create(&mut pblk, batches, &mut survey)? {
                 restore::restore_lines(&mut pblk, &survey, None);
-                assert!(pblk.lines.get(line).headed, "line {} of a new instance has no head", line.0);
+                restore::close_surplus(&mut pblk);
+                assert!(pblk.lines.get(line).heads > 0, "line {} of a new instance has no head", line.0);
             }
         }
+        pblk.keep_apart();
         let leftovers = restore::unusable(&survey, &pblk);
         survey::fill_to_end(batches, shape, &layout, &mut survey, &leftovers)?;
         restore::free_lines(&mut pblk, &survey);
@@ -173,6 +175,7 @@ impl Pblk {
         restore::restore_numbers(self, survey, loaded.as_ref(), &window, map_lines.newest(), sector_bytes);
         let unreadable = restore::unreadable(self, survey);
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
+        create::complete(self, batches, survey)?;
         restore::restore_lines(self, survey, loaded.as_ref());
         restore::close_surplus(self);
         let incomplete = restore::incomplete_checkpoints(self, loaded.as_ref());

@@ -166,6 +166,9 @@ pub fn restore_line(
         .filter(|chunk| chunk.line == Some(found.sequence))
         .map(|chunk| u64::from(chunk.written.min(layout.data_end()).saturating_sub(layout.unit)))
         .sum();
+    let of_line = (0..pblk.shape.units()).map(|unit| survey.chunk(line, UnitIndex(unit)));
+    let heads = of_line.filter(|chunk| chunk.line == Some(found.sequence)).count();
+    let heads = u32::try_from(heads).expect("fewer units than 2^32");
     let state = if order.is_empty() { LineState::Closed } else { LineState::Open };
     let resets = row.map_or(0, |row| row.resets).max(found.resets);
     let entry = Line {
@@ -177,7 +180,7 @@ pub fn restore_line(
         data_sectors,
         resets,
         good_chunks: 0,
-        headed: true,
+        heads,
     };
     pblk.lines.restore(line, entry);
     if !order.is_empty() {

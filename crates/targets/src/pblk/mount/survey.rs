@@ -54,10 +54,10 @@ impl Survey {
         &mut self.chunks[line.index() * usize_of(self.units) + unit.index()]
     }
 
-    /// The first head of a new instance was written to a chunk.
-    pub fn created(&mut self, line: LineId, unit: UnitIndex, found: FoundLine) {
-        assert!(self.lines[line.index()].is_none(), "line {} of a new instance was in use", line.0);
-        self.lines[line.index()] = Some(found);
+    /// A head was written to a chunk during the mount.
+    pub fn named(&mut self, line: LineId, unit: UnitIndex, found: FoundLine) {
+        let before = self.lines[line.index()].replace(found);
+        assert!(before.is_none_or(|before| before == found), "line {} is of another generation", line.0);
         self.chunk_mut(line, unit).line = Some(found.sequence);
     }
 
