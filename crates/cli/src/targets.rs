@@ -153,6 +153,7 @@ const ZNS: &[TargetOption] = &[
     option("area_units", "write units", "0: no areas"),
     option("partial", "log, pad", "log"),
     option("finish", "leave, pad", "leave"),
+    option("metadata", "auto, apart, anywhere", "auto"),
     option("checkpoint_log_bytes", "bytes", "a 64th, to 4 MiB"),
     option("log_copies", "1, 2", "2"),
     option("writes_per_unit", "1 to 16", "2"),

@@ -43,10 +43,20 @@ impl ChunkPool {
     /// If a unit has no group.
     #[must_use]
     pub fn new(shape: &InstanceGeometry, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
-        let units = shape.units();
-        assert_eq!(u32::try_from(group_of.len()), Ok(units), "every unit is in a group");
+        assert_eq!(u32::try_from(group_of.len()), Ok(shape.units()), "every unit is in a group");
+        Self::of_lines(shape.lines(), group_of, uses)
+    }
+
+    /// The chunks of the first `lines` of an instance with a unit for each group in `group_of`.
+    ///
+    /// # Panics
+    /// If there are 2^32 chunks or more.
+    #[must_use]
+    pub fn of_lines(lines: u32, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
+        let units = u32::try_from(group_of.len()).expect("fewer units than 2^32");
+        let chunks = lines.checked_mul(units).expect("fewer chunks than 2^32");
         let groups = group_of.iter().max().map_or(0, |&last| last + 1);
-        let uses: Vec<ChunkUse> = (0..shape.chunks()).map(|chunk| uses(ChunkIndex(chunk))).collect();
+        let uses: Vec<ChunkUse> = (0..chunks).map(|chunk| uses(ChunkIndex(chunk))).collect();
         let bad = uses.iter().filter(|&&of| of == ChunkUse::Bad).count();
         let index = |count: u32| usize::try_from(count).expect("32 bits fit an index");
         let mut pool = Self {
@@ -54,11 +64,11 @@ impl ChunkPool {
             group_of: group_of.to_vec(),
             free: vec![VecDeque::new(); index(units)],
             free_total: 0,
-            good: shape.chunks() - u32::try_from(bad).expect("no more than there are"),
+            good: chunks - u32::try_from(bad).expect("no more than there are"),
             free_of_group: vec![0; index(groups)],
             uses,
         };
-        for chunk in (0..shape.chunks()).map(ChunkIndex) {
+        for chunk in (0..chunks).map(ChunkIndex) {
             if pool.get(chunk) == ChunkUse::Free {
                 pool.list(chunk);
             }
@@ -116,6 +126,15 @@ impl ChunkPool {
     #[must_use]
     pub fn free_of_unit(&self, unit: UnitIndex) -> u32 {
         u32::try_from(self.free[unit.index()].len()).expect("fewer chunks than 2^32")
+    }
+
+    /// Chunks, good and bad.
+    ///
+    /// # Panics
+    /// Never: there are fewer than 2^32.
+    #[must_use]
+    pub fn chunks(&self) -> u32 {
+        u32::try_from(self.uses.len()).expect("fewer chunks than 2^32")
     }
 
     /// Chunks that are not bad.

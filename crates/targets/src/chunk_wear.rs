@@ -109,7 +109,13 @@ impl<O: PartialEq> ChunkWear<O> {
 
     /// Resets the least worn chunk lags behind the most worn one; 0 if nothing is counted. Cost: a pass over the chunks.
     pub fn lag(&self) -> u32 {
-        self.most - self.resets.iter().copied().min().unwrap_or(0)
+        self.lag_from(ChunkIndex(0))
+    }
+
+    /// The same of the chunks from one on, where those before it are never counted.
+    pub fn lag_from(&self, first: ChunkIndex) -> u32 {
+        let counted = self.resets.iter().skip(first.index());
+        self.most - counted.copied().min().unwrap_or(self.most)
     }
 
     /// Counts as bytes, for a checkpoint: four for each chunk.

@@ -211,6 +211,9 @@ fn zns(draw: &mut Draw, config: &Config) -> Chosen {
     if draw.percent(40) {
         let spread: u32 = draw.one_of(&[1, 1, 2, 4]);
         set("wear_spread", spread.to_string());
+    } else if draw.percent(40) {
+        // Chunks of the log wear apart then, which is no matter of a spread.
+        set("metadata", "apart".to_owned());
     }
     Chosen::durable(options)
 }

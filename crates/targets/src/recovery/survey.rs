@@ -87,6 +87,15 @@ impl Survey {
         &self.0[chunk.index()]
     }
 
+    /// The same of each line of chunks, one on each of so many units.
+    pub fn good_of_lines(&self, units: u32) -> Vec<u32> {
+        let good = |line: &[FoundChunk]| {
+            let good = line.iter().filter(|chunk| chunk.state != ChunkState::Offline).count();
+            u32::try_from(good).expect("fewer chunks than 2^32")
+        };
+        self.0.chunks(usize_of(units)).map(good).collect()
+    }
+
     /// Chunks that are not offline.
     pub fn good(&self) -> u32 {
         let good = self.0.iter().filter(|chunk| chunk.state != ChunkState::Offline).count();
@@ -181,10 +190,17 @@ impl Survey {
         }
     }
 
-    /// Finds out what each chunk holds of which that is not known: by its first page, or the next where the media lost that.
-    pub fn identify(&mut self, media: &mut Media<'_>, shape: &InstanceGeometry) -> Result<(), MountError> {
+    /// Finds out what each chunk before `end` holds of which that is not known: by its first page, or the next where the media lost
+    /// that.
+    pub fn identify(
+        &mut self,
+        media: &mut Media<'_>,
+        shape: &InstanceGeometry,
+        end: ChunkIndex,
+    ) -> Result<(), MountError> {
         let geometry = media.device.geometry().clone();
-        let mut unknown: Vec<ChunkIndex> = self.iter().map(|(chunk, _)| chunk).collect();
+        assert!(end.0 <= shape.chunks(), "chunk {} is behind the last", end.0);
+        let mut unknown: Vec<ChunkIndex> = (0..end.0).map(ChunkIndex).collect();
         for sector in (0..geometry.sectors_per_chunk).step_by(usize_of(geometry.ws_min)) {
             unknown
                 .retain(|&chunk| self.get(chunk).holds.is_none() && sector < self.readable(&geometry, chunk));

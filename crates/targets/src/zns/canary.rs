@@ -51,6 +51,8 @@ pub enum Canary {
     WearIgnored,
     /// Whoever looks for chunks that lag looks at the first half of the zones.
     WearLooksAtHalf,
+    /// A mount takes the checkpoint in the first lines, though pages lie anywhere and a newer one may be elsewhere.
+    MetadataElsewhere,
 }
 
 planted_in!(Options, Canary);
@@ -80,6 +82,7 @@ impl Canary {
         (Self::MovedBeforeLogged, "moved-before-logged"),
         (Self::WearIgnored, "wear-ignored"),
         (Self::WearLooksAtHalf, "wear-looks-at-half"),
+        (Self::MetadataElsewhere, "metadata-elsewhere"),
     ];
 }
 

@@ -27,6 +27,8 @@ pub(super) const EXTENSIONS: SectionName = *b"extended";
 pub(super) const WEAR: SectionName = *b"wear    ";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
+/// The same of an instance whose log and checkpoints lie apart, which an older program would write elsewhere.
+const VERSION_APART: u32 = 2;
 /// With the count of a zone's segments: how many of its blocks are in a row follows, which are all it had if it does not.
 const HAS_GAPS: u32 = 1 << 31;
 /// In place of what finished a zone: nothing did, and it is read only.
@@ -40,6 +42,8 @@ pub(super) struct Info {
     pub lines: u32,
     pub zone_count: u32,
     pub zone_chunks: u32,
+    /// Lines kept for the log and checkpoints.
+    pub metadata_lines: u32,
     /// The generation of the pages that replay begins with.
     pub generation: u64,
     /// The page that replay begins with.
@@ -54,16 +58,19 @@ pub(super) struct Info {
 
 impl Info {
     pub fn encode(&self) -> [u8; INFO_BYTES] {
-        let small = [self.chunk, self.units, self.lines, self.zone_count, self.zone_chunks, 0, 0];
+        let small =
+            [self.chunk, self.units, self.lines, self.zone_count, self.zone_chunks, self.metadata_lines, 0];
         let large = [self.generation, self.start.0, self.applied, self.sequence, self.mounted];
-        encode_info(VERSION, small, large)
+        let version = if self.metadata_lines > 0 { VERSION_APART } else { VERSION };
+        encode_info(version, small, large)
     }
 
     /// # Errors
     /// A sentence, if the bytes are of another layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let ([chunk, units, lines, zone_count, zone_chunks, _, _], large) =
-            decode_info::<INFO_BYTES, 7, 5>(bytes, VERSION, "an instance of zns")?;
+        let decode = |version| decode_info::<INFO_BYTES, 7, 5>(bytes, version, "an instance of zns");
+        let ([chunk, units, lines, zone_count, zone_chunks, metadata_lines, _], large) =
+            decode(VERSION).or_else(|_| decode(VERSION_APART))?;
         let [generation, start, applied, sequence, mounted] = large;
         let start = Lsn(start);
         Ok(Self {
@@ -72,6 +79,7 @@ impl Info {
             lines,
             zone_count,
             zone_chunks,
+            metadata_lines,
             generation,
             start,
             applied,
@@ -208,6 +216,7 @@ impl Zns {
             lines: self.space.shape.lines(),
             zone_count: self.sizes.zone_count,
             zone_chunks: self.sizes.zone_chunks,
+            metadata_lines: self.sizes.metadata_lines,
             generation: self.journal.generation,
             start,
             applied: self.journal.last_transaction().0,
@@ -251,6 +260,7 @@ mod tests {
             lines: 3,
             zone_count: 4,
             zone_chunks: 5,
+            metadata_lines: 0,
             generation: 6,
             start: Lsn(7),
             applied: 8,
@@ -259,6 +269,9 @@ mod tests {
         };
         let mut bytes = info.encode();
         assert_eq!(Info::decode(&bytes), Ok(info));
+        let apart = Info { metadata_lines: 10, ..info };
+        assert_eq!(Info::decode(&apart.encode()), Ok(apart));
+        assert_ne!(apart.encode()[0], bytes[0], "an older program would write the log elsewhere");
         assert!(Info::decode(&bytes[1..]).is_err_and(|error| error.contains("80 bytes")));
         bytes[0] = 9;
         assert!(Info::decode(&bytes).is_err_and(|error| error.contains("newer program")));
@@ -278,7 +291,8 @@ mod tests {
     fn the_zone_table_comes_back_and_no_cut_of_its_bytes_is_one() {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
         let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
-        let ground = Ground { geometry: &geometry, shape: &shape, good: 80, group_units: 2 };
+        let good_in = |lines: u32| lines * shape.units();
+        let ground = Ground { geometry: &geometry, shape: &shape, good_in: &good_in, group_units: 2 };
         let sizes = Sizes::new(&ground, &Options::default(), None).expect("it fits");
         let mut zones = Table::new(sizes.zone_count).zones;
         let column = |chunk| Column { chunk: ChunkIndex(chunk), sector: 4 };

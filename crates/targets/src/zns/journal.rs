@@ -189,7 +189,8 @@ mod tests {
     fn sizes() -> Sizes {
         let geometry = Geometry::example(1, 2, 40, 24, 4);
         let shape = InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]);
-        let ground = Ground { geometry: &geometry, shape: &shape, good: 80, group_units: 2 };
+        let good_in = |lines: u32| lines * shape.units();
+        let ground = Ground { geometry: &geometry, shape: &shape, good_in: &good_in, group_units: 2 };
         Sizes::new(&ground, &Options::default(), None).expect("it fits")
     }
 

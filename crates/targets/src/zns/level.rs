@@ -130,7 +130,7 @@ impl Zns {
         let zone = &self.zones[usize_of(number)];
         let is_full = zone.finished_at().is_some() && zone.writer.is_none();
         let is_its = zone.chunks().any(|chunk| chunk == from);
-        if !is_full || !is_its || !self.wear.lags(from) || self.space.pool.get(from) != ChunkUse::Closed {
+        if !is_full || !is_its || !self.wear.lags(from) || self.space.usage(from) != ChunkUse::Closed {
             return true;
         }
         let (since, blocks) = (zone.since, zone.finished_at().unwrap_or(0));
@@ -287,7 +287,7 @@ impl Zns {
     pub(super) fn end_move(&mut self) {
         let Some(Move { to, at, step, .. }) = self.levelling.current.take() else { return };
         assert!(!matches!(step, Step::Writing), "a move ends with a write under way");
-        if self.space.pool.get(to) == ChunkUse::Open {
+        if self.space.usage(to) == ChunkUse::Open {
             if at == 0 {
                 self.space.leave_unwritten(to);
             } else {
@@ -311,7 +311,7 @@ impl Zns {
         let Some(Move { zone, from, to, at, .. }) = &self.levelling.current else { return };
         assert!(from != to, "chunk {} of zone {zone} moves to itself", from.0);
         assert_eq!(self.space.role(*to), Role::Data, "chunk {} takes what is moved", to.0);
-        let of = self.space.pool.get(*to);
+        let of = self.space.usage(*to);
         let is_whole = *at >= self.sizes.chunk;
         assert!(
             of == if is_whole { ChunkUse::Closed } else { ChunkUse::Open },

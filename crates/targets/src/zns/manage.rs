@@ -84,7 +84,7 @@ impl Zns {
         let mut before = before.to_vec();
         for chunk in open {
             before.push(chunk.chunk());
-            if self.space.pool.get(chunk.chunk()) != ChunkUse::Open {
+            if self.space.usage(chunk.chunk()) != ChunkUse::Open {
                 continue;
             }
             assert!(chunk.in_flight() == 0, "chunk {} is closed under way", chunk.chunk().0);

@@ -56,6 +56,6 @@ mod zone;
 #[cfg(feature = "canaries")]
 pub use canary::Canary;
 pub use mount::MountReport;
-pub use options::{Finish, Options, Partial, Width};
+pub use options::{Finish, Metadata, Options, Partial, Width};
 pub use state::Zns;
 pub use stats::ZnsStats;

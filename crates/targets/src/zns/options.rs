@@ -98,6 +98,37 @@ impl std::str::FromStr for Finish {
     }
 }
 
+/// Where the log and checkpoints of a new instance lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metadata {
+    /// Apart where that costs little, else anywhere.
+    #[default]
+    Auto,
+    /// In the first lines, which hold nothing else: a mount looks for them there alone.
+    Apart,
+    /// In any chunk: a mount asks each chunk what it holds.
+    Anywhere,
+}
+
+impl fmt::Display for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Apart => "apart",
+            Self::Anywhere => "anywhere",
+        })
+    }
+}
+
+impl std::str::FromStr for Metadata {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = [("auto", Self::Auto), ("apart", Self::Apart), ("anywhere", Self::Anywhere)];
+        word("metadata", text, &words)
+    }
+}
+
 /// Most writes in flight to a chunk (chosen: more only queue in the drive).
 const WRITES_PER_UNIT_MAX: u32 = 16;
 /// Times each page of the log is written by default (chosen: one sector of the log that cannot be read would take what was
@@ -119,6 +150,8 @@ pub struct Options {
     pub partial: Partial,
     /// What finishing a zone does to its chunks.
     pub finish: Finish,
+    /// Where the log and checkpoints lie. Fixed when the instance is made.
+    pub metadata: Metadata,
     /// Bytes of log between two checkpoints; default: a sixty-fourth of the instance, at most 4 MiB.
     pub checkpoint_log_bytes: Option<u64>,
     /// Times each page of the log is written, 1 or 2.
@@ -147,6 +180,7 @@ impl Default for Options {
             area_units: 0,
             partial: Partial::default(),
             finish: Finish::default(),
+            metadata: Metadata::default(),
             checkpoint_log_bytes: None,
             log_copies: LOG_COPIES,
             writes_per_unit: 2,
@@ -173,6 +207,7 @@ impl Options {
             "area_units" => self.area_units = small(name, value)?,
             "partial" => self.partial = value.parse()?,
             "finish" => self.finish = value.parse()?,
+            "metadata" => self.metadata = value.parse()?,
             "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number(name, value)?),
             "log_copies" => self.log_copies = small(name, value)?,
             "writes_per_unit" => self.writes_per_unit = small(name, value)?,
@@ -185,7 +220,7 @@ impl Options {
             _ => {
                 return Err(format!(
                     "zns has no option \"{name}\"; its options are width, zone_chunks, buffer_bytes, area_units, partial, \
-                     finish, checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, wear_spread, create and seed"
+                     finish, metadata, checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, wear_spread, create and seed"
                 ));
             }
         }
@@ -227,6 +262,7 @@ mod tests {
             ("partial", "never", "\"log\" or \"pad\""),
             ("create", "", "yes or no"),
             ("finish", "now", "\"leave\" or \"pad\""),
+            ("metadata", "first", "\"apart\""),
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),
         ] {

@@ -154,7 +154,7 @@ impl Zns {
                 self.buffer_units.release(buffer_unit);
             }
         }
-        if is_over && self.space.pool.get(at.chunk) == ChunkUse::Open {
+        if is_over && self.space.usage(at.chunk) == ChunkUse::Open {
             self.space.close(at.chunk);
         }
         writer.ended.retain(|open| !open.is_over(&config) || open.is_holding());

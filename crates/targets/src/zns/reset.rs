@@ -37,7 +37,7 @@ impl Zns {
             }
         }
         if self.space.waits_for_log(self.journal.log.durable())
-            && self.space.pool.free() <= self.space.owed() + self.sizes.zone_chunks
+            && self.space.free() <= self.space.owed() + self.sizes.zone_chunks
         {
             self.await_log(self.journal.log.end());
         }
@@ -104,6 +104,9 @@ impl Zns {
         assert!(!self.tails.holds(chunk), "chunk {} was reset with tails in it", chunk.0);
         self.stats.resets += 1;
         self.space.reset_done(chunk, is_good);
-        self.wear.on_reset(chunk);
+        // Those of the log and of checkpoints wear on their own: no zone has them, nor what is moved.
+        if !self.space.is_metadata(chunk) {
+            self.wear.on_reset(chunk);
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! How large everything of an instance is, and whether the units are enough for it.
 //!
 //! The host gets whole zones; beside them the target keeps the log up to its bound, three checkpoints, tails, one zone's
-//! chunks to copy a zone to, what padding costs active zones, and a chunk in sixty-four to replace those that fail.
+//! chunks to copy a zone to, what padding costs active zones, and a chunk in sixty-four to replace those that fail. On large drives
+//! the log and checkpoints have the first lines for themselves, twice what they may take.
 //! Deliberately not here: what any of it is used for at a moment.
 
-use super::options::{Options, Partial, Width};
+use super::options::{Metadata, Options, Partial, Width};
 use crate::journal::{checkpoint_chunks_of, chunks_of, log_width, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
@@ -28,6 +29,11 @@ const TAIL_WIDTH_MAX: u32 = 2;
 const TAIL_CHUNKS: u32 = 2;
 /// One good chunk in so many is kept to replace those that fail (chosen).
 const SPARE_OF: u32 = 64;
+/// Chunks of lines kept for the log and checkpoints, for each that these may take (chosen: as many may fail, and each half of the
+/// units has enough for both).
+const METADATA_CHUNKS_OF: u32 = 2;
+/// By default such lines are kept where they are no more than one in so many (chosen: as much as is spare).
+const METADATA_LINES_OF: u32 = 64;
 /// Most blocks of an append by default: 1 MiB of 4 KiB blocks, as drives report for ZASL (chosen).
 const APPEND_BLOCKS_MAX: u64 = 256;
 /// Most blocks of a random write area: sixteen bits on the wire (ZRWASZ).
@@ -56,6 +62,8 @@ pub struct Fixed {
     pub zone_count: u32,
     /// Chunks of a zone.
     pub zone_chunks: u32,
+    /// Lines kept for the log and checkpoints.
+    pub metadata_lines: u32,
 }
 
 /// The sizes of an instance.
@@ -101,6 +109,8 @@ pub struct Sizes {
     pub log_pages_max: u32,
     /// Chunks the log may take.
     pub log_chunks: u32,
+    /// Lines in which the log and checkpoints lie, and nothing else; 0: they lie anywhere.
+    pub metadata_lines: u32,
     /// Chunks a checkpoint is striped over.
     pub checkpoint_width: u32,
     /// Chunks checkpoints may take.
@@ -111,7 +121,8 @@ pub struct Sizes {
     pub tail_chunks: u32,
     /// Chunks more than its share that an active zone may need.
     pub window_chunks: u32,
-    /// Good chunks that hold all zones and what is needed beside them: with as many, zones are written.
+    /// Good chunks, but those of lines kept for the log and checkpoints, that hold all zones and what is needed beside them: with as
+    /// many, zones are written.
     pub chunks_needed: u32,
 }
 
@@ -128,10 +139,17 @@ pub struct Ground<'a> {
     pub geometry: &'a Geometry,
     /// The units.
     pub shape: &'a InstanceGeometry,
-    /// Their chunks that are not bad.
-    pub good: u32,
+    /// Of so many lines from the first on, the chunks that are not bad.
+    pub good_in: &'a dyn Fn(u32) -> u32,
     /// Units of the largest group.
     pub group_units: u32,
+}
+
+impl Ground<'_> {
+    /// Chunks that are not bad, but those of the first lines.
+    fn good_behind(&self, lines: u32) -> u32 {
+        (self.good_in)(self.shape.lines()) - (self.good_in)(lines)
+    }
 }
 
 /// Pages of a checkpoint of so many zones at most.
@@ -169,30 +187,41 @@ impl Sizes {
                 "zones of {zone_chunks} chunks have 2^32 blocks or more: ask for smaller ones"
             ));
         }
-        let most = ground.good / zone_chunks;
-        let of = |zone_count| Self::of(ground, options, (width, zone_chunks, zone_count));
+        let good = (ground.good_in)(ground.shape.lines());
+        let lines = fixed.map(|fixed| fixed.metadata_lines);
+        let of = |zone_count| Self::of(ground, (options, lines), (width, zone_chunks, zone_count));
         if let Some(fixed) = fixed {
             return of(fixed.zone_count);
         }
-        let mut zone_count = most;
+        let mut zone_count = good / zone_chunks;
         while zone_count > 0 {
             let sizes = of(zone_count)?;
-            if sizes.chunks_needed <= ground.good {
+            let good = ground.good_behind(sizes.metadata_lines);
+            if sizes.chunks_needed <= good {
                 return Ok(sizes);
             }
-            let over = (sizes.chunks_needed - ground.good).div_ceil(zone_chunks).max(1);
+            let over = (sizes.chunks_needed - good).div_ceil(zone_chunks).max(1);
             zone_count = zone_count.saturating_sub(over);
         }
         Err(format!(
             "zns needs zones of {zone_chunks} chunks and {} chunks beside, but the {} units have {} good chunks in all: lease more \
              units, ask for smaller zones (zone_chunks, width) or choose a drive with more chunks",
-            of(1)?.chunks_needed - zone_chunks,
+            of(1)?.chunks_beside(ground),
             ground.shape.units(),
-            ground.good
+            good
         ))
     }
 
-    fn of(ground: &Ground<'_>, options: &Options, zones: (u32, u32, u32)) -> Result<Self, String> {
+    /// Chunks that are needed beside one zone, if there is one.
+    fn chunks_beside(&self, ground: &Ground<'_>) -> u32 {
+        self.chunks_needed - self.zone_chunks + (ground.good_in)(self.metadata_lines)
+    }
+
+    fn of(
+        ground: &Ground<'_>,
+        (options, lines): (&Options, Option<u32>),
+        zones: (u32, u32, u32),
+    ) -> Result<Self, String> {
         let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, mw_cunits, .. } =
             ground.geometry;
         let (width, zone_chunks, zone_count) = zones;
@@ -226,7 +255,9 @@ impl Sizes {
         let checkpoint_chunks = checkpoint_chunks_of(checkpoint, (unit, chunk), checkpoint_width, units);
         let (tail_page, tail_chunks) = tails(ground.geometry, options, &limits, tail_width);
         let ragged = window_chunks(ground.geometry, width) * limits.active;
-        let beside = log_chunks + checkpoint_chunks + tail_chunks + zone_chunks + ragged + 1;
+        let metadata_lines = metadata_lines(ground, options, lines, log_chunks + checkpoint_chunks)?;
+        let metadata = if metadata_lines > 0 { 0 } else { log_chunks + checkpoint_chunks };
+        let beside = metadata + tail_chunks + zone_chunks + ragged + 1;
         let needed = zone_count.saturating_mul(zone_chunks).saturating_add(beside);
         Ok(Self {
             unit,
@@ -249,6 +280,7 @@ impl Sizes {
             interval_pages: narrow(interval_pages),
             log_pages_max: narrow(log_pages_max),
             log_chunks,
+            metadata_lines,
             checkpoint_width,
             checkpoint_chunks,
             tail_width,
@@ -286,6 +318,47 @@ impl Sizes {
                 granularity: u16::try_from(self.unit).expect("no more than an area"),
                 areas_max: self.areas_max,
             }),
+        }
+    }
+}
+
+/// Most lines that a new instance keeps for the log and checkpoints unless it is told to: a mount looks there first.
+pub const fn most_metadata_lines(lines: u32) -> u32 {
+    lines / METADATA_LINES_OF
+}
+
+/// Lines that the log and checkpoints, which take `chunks`, have for themselves: those of the instance that exists, or of a new one.
+fn metadata_lines(
+    ground: &Ground<'_>,
+    options: &Options,
+    found: Option<u32>,
+    chunks: u32,
+) -> Result<u32, String> {
+    let (asked, all) = (options.metadata, ground.shape.lines());
+    match (found, asked) {
+        (Some(0), Metadata::Apart) => Err(
+            "the log and checkpoints of the instance lie anywhere, but metadata=apart was asked for: leave it out, or make a new \
+             instance"
+                .to_owned(),
+        ),
+        (Some(lines), Metadata::Anywhere) if lines > 0 => Err(format!(
+            "the log and checkpoints of the instance lie in the first {lines} chunks of each unit, but metadata=anywhere was asked \
+             for: leave it out, or make a new instance"
+        )),
+        (Some(lines), _) => Ok(lines),
+        (None, Metadata::Anywhere) => Ok(0),
+        (None, _) => {
+            let lines = (METADATA_CHUNKS_OF * chunks).div_ceil(ground.shape.units());
+            let has_room = lines <= all && (ground.good_in)(lines) >= chunks;
+            match asked {
+                Metadata::Apart if has_room => Ok(lines),
+                Metadata::Apart => Err(format!(
+                    "the log and checkpoints may take {chunks} chunks, but of the first {lines} of {all} lines not as many are good: \
+                     leave metadata=apart out, or lease more units"
+                )),
+                _ if has_room && lines <= most_metadata_lines(all) => Ok(lines),
+                _ => Ok(0),
+            }
         }
     }
 }
@@ -416,7 +489,10 @@ mod tests {
     fn sizes(options: &Options, good: u32, fixed: Option<Fixed>) -> Result<Sizes, String> {
         let geometry = Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 40, 24, 4) };
         let shape = InstanceGeometry::new(&geometry, &(0..4).map(PuId).collect::<Vec<_>>());
-        Sizes::new(&Ground { geometry: &geometry, shape: &shape, good, group_units: 2 }, options, fixed)
+        // The last chunks are bad.
+        let good_in = |lines: u32| (4 * lines).min(good);
+        let ground = Ground { geometry: &geometry, shape: &shape, good_in: &good_in, group_units: 2 };
+        Sizes::new(&ground, options, fixed)
     }
 
     #[test]
@@ -442,8 +518,9 @@ mod tests {
                     ..Geometry::example(1, units, 80, 24, 4)
                 };
                 let shape = InstanceGeometry::new(&geometry, &(0..units).map(PuId).collect::<Vec<_>>());
+                let good_in = |lines: u32| lines * units;
                 let ground =
-                    Ground { geometry: &geometry, shape: &shape, good: 80 * units, group_units: units };
+                    Ground { geometry: &geometry, shape: &shape, good_in: &good_in, group_units: units };
                 Sizes::new(&ground, &options, None)
             };
             assert!(made(open).is_ok(), "{units} units, {log_copies} copies: {:?}", made(open));
@@ -487,7 +564,7 @@ mod tests {
             let error = sizes(&options, good, None).expect_err(says);
             assert!(error.contains(says), "{error}");
         }
-        let fixed = Some(Fixed { zone_count: 3, zone_chunks: 4 });
+        let fixed = Some(Fixed { zone_count: 3, zone_chunks: 4, metadata_lines: 0 });
         let error =
             sizes(&Options { zone_chunks: Some(8), ..Options::default() }, 160, fixed).expect_err("fixed");
         assert!(error.contains("zones of 4 chunks"), "{error}");

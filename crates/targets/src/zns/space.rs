@@ -2,7 +2,8 @@
 //!
 //! A chunk of a zone dies when the zone is reset, one of the log, of checkpoints or of tails when nothing in it is needed. A
 //! dead chunk is reset once what killed it is durable. A chunk may be dead while the drive still holds it open, because
-//! its zone was never written to its end: its *tip* says where. Deliberately not here: resets as commands.
+//! its zone was never written to its end: its *tip* says where. Where the log and checkpoints lie apart, the first lines are a
+//! pool of their own. Deliberately not here: resets as commands.
 
 use super::sizes::Sizes;
 use crate::journal::PageKind;
@@ -53,7 +54,10 @@ const UNEVEN_OF: u32 = 32;
 #[derive(Clone, Debug)]
 pub struct Space {
     pub shape: InstanceGeometry,
-    pub pool: ChunkPool,
+    /// Chunks for everything, or for all but the log and checkpoints; what is not among them is bad here.
+    pool: ChunkPool,
+    /// The first lines, if they are kept for the log and checkpoints.
+    metadata: Option<ChunkPool>,
     roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
     newest: BTreeMap<ChunkIndex, u64>,
@@ -75,8 +79,19 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes, open_per_unit: u32) -> Self {
+    pub fn new(
+        shape: InstanceGeometry,
+        groups: &[u32],
+        usage: impl Fn(ChunkIndex) -> ChunkUse,
+        (sizes, open_per_unit): (&Sizes, u32),
+    ) -> Self {
         let open_on = vec![0; usize_of(shape.units())];
+        let lines = sizes.metadata_lines;
+        let of_all = |chunk: ChunkIndex| {
+            if shape.split_chunk(chunk).0.0 < lines { ChunkUse::Bad } else { usage(chunk) }
+        };
+        let pool = ChunkPool::new(&shape, groups, of_all);
+        let metadata = (lines > 0).then(|| ChunkPool::of_lines(lines, groups, &usage));
         Self {
             roles: vec![Role::Data; usize_of(shape.chunks())],
             newest: BTreeMap::new(),
@@ -90,12 +105,68 @@ impl Space {
             open_max: (open_per_unit > 0).then(|| open_per_unit.saturating_sub(OPEN_BESIDE)),
             shape,
             pool,
+            metadata,
         }
     }
 
-    /// Chunks of the log, of checkpoints and of tails that are not taken yet, and must be there when they are.
+    /// True of chunks that are kept for the log and checkpoints.
+    pub fn is_metadata(&self, chunk: ChunkIndex) -> bool {
+        chunk < self.first_of_zones()
+    }
+
+    /// The first chunk that may hold zones.
+    pub fn first_of_zones(&self) -> ChunkIndex {
+        ChunkIndex(self.metadata.as_ref().map_or(0, ChunkPool::chunks))
+    }
+
+    fn pool_of(&mut self, chunk: ChunkIndex) -> &mut ChunkPool {
+        let Self { pool, metadata, .. } = self;
+        metadata.as_mut().filter(|metadata| chunk.0 < metadata.chunks()).unwrap_or(pool)
+    }
+
+    /// What a chunk is used for.
+    pub fn usage(&self, chunk: ChunkIndex) -> ChunkUse {
+        let metadata = self.metadata.as_ref().filter(|metadata| chunk.0 < metadata.chunks());
+        metadata.unwrap_or(&self.pool).get(chunk)
+    }
+
+    /// All chunks, and what they are used for.
+    pub fn uses(&self) -> impl Iterator<Item = (ChunkIndex, ChunkUse)> {
+        let metadata = self.metadata.iter().flat_map(ChunkPool::iter);
+        metadata.chain(self.pool.iter().skip(self.first_of_zones().index()))
+    }
+
+    /// Free chunks for zones and tails, and for all else where that has no lines of its own.
+    pub const fn free(&self) -> u32 {
+        self.pool.free()
+    }
+
+    /// Those of them that are not bad.
+    pub const fn good(&self) -> u32 {
+        self.pool.good()
+    }
+
+    /// Chunks of lines kept for the log and checkpoints that are not bad, and how many must be; none where there are no such lines.
+    pub fn good_metadata(&self) -> Option<(u32, u32)> {
+        let quota = self.quota(Role::Log) + self.quota(Role::Checkpoint);
+        self.metadata.as_ref().map(|pool| (pool.good(), quota))
+    }
+
+    /// Roles beside that of zones that share chunks with these.
+    fn beside_zones(&self) -> &'static [Role] {
+        if self.metadata.is_some() { &[Role::Tail] } else { &[Role::Log, Role::Checkpoint, Role::Tail] }
+    }
+
+    /// Chunks that may hold zones and are taken by something else.
+    pub fn taken_beside_zones(&self) -> u32 {
+        self.beside_zones().iter().map(|&role| self.taken(role)).sum()
+    }
+
+    /// Chunks of the log, of checkpoints and of tails that are not taken yet, and must be there when they are; of those that zones
+    /// may have.
     pub fn owed(&self) -> u32 {
-        self.quota.iter().zip(self.taken).map(|(&quota, taken)| quota.saturating_sub(taken)).sum()
+        let owed = |&role: &Role| self.quota(role).saturating_sub(self.taken(role));
+        self.beside_zones().iter().map(owed).sum()
     }
 
     /// Chunks of a role.
@@ -113,9 +184,11 @@ impl Space {
         if role == Role::Data && self.pool.free() <= self.owed() {
             return None;
         }
-        let Self { pool, open_on, open_max, .. } = self;
+        let Self { pool, metadata, open_on, open_max, .. } = self;
         let may =
             |unit: UnitIndex| role != Role::Data || open_max.is_none_or(|most| open_on[unit.index()] < most);
+        let is_metadata = matches!(role, Role::Log | Role::Checkpoint);
+        let pool = metadata.as_mut().filter(|_| is_metadata).unwrap_or(pool);
         let chunk = pool.open(units, |_, unit| may(unit))?;
         self.set_role(chunk, role);
         self.found_open(chunk);
@@ -208,7 +281,7 @@ impl Space {
 
     /// A chunk in use was found at a mount, open at a tip if nobody goes on with it.
     pub fn found_written(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
-        if self.pool.get(chunk) == ChunkUse::Open {
+        if self.usage(chunk) == ChunkUse::Open {
             self.found_open(chunk);
         } else {
             self.found_tip(chunk, tip);
@@ -227,13 +300,13 @@ impl Space {
     /// A chunk that was being written takes no more: the drive closed it.
     pub fn close(&mut self, chunk: ChunkIndex) {
         self.leave_open(chunk);
-        self.pool.close(chunk);
+        self.pool_of(chunk).close(chunk);
     }
 
     /// A chunk is not written any more, though the drive holds it open at `tip`.
     pub fn leave(&mut self, chunk: ChunkIndex, tip: u32) {
         assert!(tip > 0 && tip < self.shape.sectors_per_chunk(), "chunk {} is not open at {tip}", chunk.0);
-        self.pool.close(chunk);
+        self.pool_of(chunk).close(chunk);
         self.tips.insert(chunk, tip);
     }
 
@@ -256,7 +329,7 @@ impl Space {
     /// Nothing in a chunk is needed any more, once the log is durable up to `until`.
     pub fn die(&mut self, chunk: ChunkIndex, until: Lsn) {
         assert!(self.taken(self.role(chunk)) > 0, "chunk {} dies, and is none of those in use", chunk.0);
-        self.pool.died(chunk);
+        self.pool_of(chunk).died(chunk);
         self.awaited = self.awaited.max(until);
         self.dead.push_back((until, chunk));
     }
@@ -264,7 +337,7 @@ impl Space {
     /// Looks whether a chunk of pages is needed, of which the oldest that recovery may need is `oldest`.
     pub fn look(&mut self, chunk: ChunkIndex, oldest: u64) {
         let newest = self.newest.get(&chunk).copied().unwrap_or(0);
-        if self.pool.get(chunk) == ChunkUse::Closed && newest < oldest {
+        if self.usage(chunk) == ChunkUse::Closed && newest < oldest {
             self.die(chunk, Lsn(0));
         }
     }
@@ -273,7 +346,7 @@ impl Space {
     pub fn closed(&self, role: Role) -> Vec<ChunkIndex> {
         let is_closed =
             |&(chunk, of): &(ChunkIndex, ChunkUse)| of == ChunkUse::Closed && self.role(chunk) == role;
-        self.pool.iter().filter(is_closed).map(|(chunk, _)| chunk).collect()
+        self.uses().filter(is_closed).map(|(chunk, _)| chunk).collect()
     }
 
     /// Dead chunks, whether they may be reset or not.
@@ -291,7 +364,7 @@ impl Space {
         for _ in 0..self.dead.len().min(most) {
             let (until, chunk) = self.dead.pop_front()?;
             if until <= durable {
-                assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
+                assert_eq!(self.usage(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
                 return Some(chunk);
             }
             self.dead.push_back((until, chunk));
@@ -301,7 +374,7 @@ impl Space {
 
     /// A dead chunk was found at a mount, open at a tip if there is one.
     pub fn found_dead(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
-        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
+        assert_eq!(self.usage(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
         self.taken[Role::Data.index()] += 1;
         self.dead.push_back((Lsn(0), chunk));
         self.found_tip(chunk, tip);
@@ -317,7 +390,7 @@ impl Space {
 
     /// A dead chunk was reset, or cannot be.
     pub fn reset_done(&mut self, chunk: ChunkIndex, is_good: bool) {
-        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} was reset, and was not dead", chunk.0);
+        assert_eq!(self.usage(chunk), ChunkUse::Dead, "chunk {} was reset, and was not dead", chunk.0);
         if self.tips.remove(&chunk).is_some() {
             self.leave_open(chunk);
         }
@@ -325,18 +398,23 @@ impl Space {
         self.roles[chunk.index()] = Role::Data;
         self.newest.remove(&chunk);
         if is_good {
-            self.pool.freed(chunk);
+            self.pool_of(chunk).freed(chunk);
         } else {
-            self.pool.mark_bad(chunk);
+            self.pool_of(chunk).mark_bad(chunk);
         }
     }
 
     /// Asserts that counts agree.
     pub fn check(&self) {
         self.pool.check();
+        self.metadata.iter().for_each(ChunkPool::check);
         let mut taken = [0; 4];
         let mut open_on = vec![0; self.open_on.len()];
-        for (chunk, of) in self.pool.iter() {
+        for (chunk, of) in self.uses() {
+            let role = self.role(chunk);
+            let is_page = matches!(role, Role::Log | Role::Checkpoint);
+            let is_apart = self.metadata.is_none() || self.is_metadata(chunk) || !is_page;
+            assert!(is_apart, "chunk {} holds the log or a checkpoint and is none of theirs", chunk.0);
             taken[self.role(chunk).index()] += u32::from(!matches!(of, ChunkUse::Free | ChunkUse::Bad));
             let is_open = of == ChunkUse::Open || self.tips.contains_key(&chunk);
             let is_open = is_open && self.role(chunk) == Role::Data;

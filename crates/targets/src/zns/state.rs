@@ -125,6 +125,21 @@ impl Zns {
         }
     }
 
+    /// Chunks that are not bad.
+    pub(super) fn good_chunks(&self) -> u32 {
+        self.space.good() + self.space.good_metadata().map_or(0, |(good, _)| good)
+    }
+
+    /// Good chunks below which changes may be refused: as many more than there are as the log and checkpoints lack in their lines.
+    pub(super) fn chunks_needed(&self) -> u32 {
+        let of_zones = self.sizes.chunks_needed;
+        match self.space.good_metadata() {
+            None => of_zones,
+            Some((good, needed)) if good < needed => of_zones.max(self.space.good()) + needed,
+            Some((good, _)) => of_zones + good,
+        }
+    }
+
     pub(super) fn zone(&self, zone: u32) -> &Zone {
         &self.zones[usize_of(zone)]
     }
@@ -252,7 +267,7 @@ impl Zns {
                     "chunk {} of zone {number} is not its",
                     chunk.0
                 );
-                let of = self.space.pool.get(chunk);
+                let of = self.space.usage(chunk);
                 assert!(
                     !matches!(of, ChunkUse::Free | ChunkUse::Dead),
                     "chunk {} of zone {number} is {of:?}",

@@ -229,9 +229,9 @@ impl Zns {
         gone.sort();
         gone.dedup();
         // What the drive lost is nobody's any more.
-        gone.retain(|&chunk| self.space.pool.get(chunk) != ChunkUse::Bad);
+        gone.retain(|&chunk| self.space.usage(chunk) != ChunkUse::Bad);
         for chunk in gone {
-            assert_eq!(self.space.pool.get(chunk), ChunkUse::Closed, "chunk {} is still written", chunk.0);
+            assert_eq!(self.space.usage(chunk), ChunkUse::Closed, "chunk {} is still written", chunk.0);
             self.space.die(chunk, until);
         }
         self.work_due = true;

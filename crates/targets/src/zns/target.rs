@@ -277,12 +277,12 @@ impl Target for Zns {
         counters.push(self.flight.counter());
         counters.extend([
             gauge("active_zones", "Zones that are open or closed.", u64::from(self.active)),
-            gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
-            gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),
+            gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.free())),
+            gauge("good_chunks", "Chunks that are not bad.", u64::from(self.good_chunks())),
             gauge(
                 "chunks_needed",
                 "Good chunks below which changes may be refused.",
-                u64::from(self.sizes.chunks_needed),
+                u64::from(self.chunks_needed()),
             ),
             gauge(
                 "filling_chunks",
@@ -298,7 +298,7 @@ impl Target for Zns {
             gauge(
                 "wear_lag",
                 "Resets the least worn chunk lags behind the most worn one.",
-                u64::from(self.wear.lag()),
+                u64::from(self.wear.lag_from(self.space.first_of_zones())),
             ),
             Counter {
                 name: "wear_put_off_resets",
@@ -334,8 +334,8 @@ impl Target for Zns {
             "{:?}; {} free chunks of {} good, {} owed, {} dead; {} buffer units; log {:?}, awaited {:?}; checkpoint being written: {}; {} \
              commands; {:?}; {}",
             self.changes,
-            self.space.pool.free(),
-            self.space.pool.good(),
+            self.space.free(),
+            self.space.good(),
             self.space.owed(),
             self.space.dead_count(),
             self.buffer_units.in_use(),

@@ -153,7 +153,7 @@ fn find_pages(
     let open = survey.iter().filter(|(_, found)| found.is_open());
     let firsts: Vec<(ChunkIndex, u32)> = open.map(|(chunk, found)| (chunk, first(found.written))).collect();
     survey.pad(media, shape, &firsts)?;
-    survey.identify(media, shape)?;
+    survey.identify(media, shape, ChunkIndex(shape.chunks()))?;
     if options.has_canary(Canary::WindowForgotten) {
         return Ok(());
     }

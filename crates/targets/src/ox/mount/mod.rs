@@ -127,7 +127,7 @@ impl<S: Store> Ox<S> {
             let windows = survey.windows(&geometry, |_| true);
             survey.pad(&mut media, &shape, &windows)?;
         }
-        survey.identify(&mut media, &shape)?;
+        survey.identify(&mut media, &shape, ChunkIndex(shape.chunks()))?;
         let surveyed = media.device.now();
         let lost_log = lost_log::<S>(options);
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log };

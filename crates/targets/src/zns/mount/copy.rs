@@ -8,7 +8,6 @@ use super::carry_on;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::zns::journal;
 use crate::zns::program::pad;
-use crate::zns::space::Role;
 use crate::zns::state::Zns;
 use crate::zns::zone::{Column, Zone};
 use crate::{read_again, send_again};
@@ -62,9 +61,8 @@ impl Zns {
     /// The zone with the most chunks beyond its share, if all zones together take more than there are.
     fn worst_zone(&self) -> Option<u32> {
         let needed: u32 = (0..self.sizes.zone_count).map(|number| self.chunks_of(number)).sum();
-        let taken: u32 =
-            [Role::Log, Role::Checkpoint, Role::Tail].map(|role| self.space.taken(role)).iter().sum();
-        if needed + self.space.owed() + taken + self.sizes.zone_chunks <= self.space.pool.good() {
+        let taken = self.space.taken_beside_zones();
+        if needed + self.space.owed() + taken + self.sizes.zone_chunks <= self.space.good() {
             return None;
         }
         let share = |number: u32| {
@@ -233,7 +231,7 @@ impl Zns {
         let config = self.append_config();
         let writer = self.writers.get_mut(key);
         for open in writer.columns.iter().chain(&writer.ended) {
-            if open.is_over(&config) && self.space.pool.get(open.chunk()) == ChunkUse::Open {
+            if open.is_over(&config) && self.space.usage(open.chunk()) == ChunkUse::Open {
                 self.space.close(open.chunk());
             }
         }

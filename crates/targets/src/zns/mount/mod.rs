@@ -10,6 +10,7 @@ mod recover;
 
 use super::buffer_units::{BufferUnitId, BufferUnits};
 use super::canary::Canary;
+use super::checkpoint::Info;
 use super::extension::Extensions;
 use super::flight::Purpose;
 use super::journal::Table;
@@ -18,7 +19,7 @@ use super::options::Options;
 use super::program::pad;
 use super::requests::{REQUESTS_MAX, Requests};
 use super::retry::Retries;
-use super::sizes::{Fixed, Ground, Sizes};
+use super::sizes::{Fixed, Ground, Sizes, most_metadata_lines};
 use super::space::{Role, Space};
 use super::state::{Changes, Zns};
 use super::stats::ZnsStats;
@@ -28,16 +29,14 @@ use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints, reach_of_loss};
 use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
-use crate::recovery::found::{Known, Pages, check_units, find};
+use crate::recovery::found::{Found, Known, Pages, check_units, find};
 use crate::recovery::groups;
 use crate::recovery::media::Media;
 use crate::recovery::survey::{FoundChunk, Holds, Survey};
 use load::Loaded;
 use ocssd_base::{Divisor, Prng, Slab, usize_of};
 use ocssd_ftl::log::{LogEntry, Lsn};
-use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, InstanceId, UnitIndex,
-};
+use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkUse, InstanceGeometry, InstanceId, UnitIndex};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
 use recover::{FoundZone, Recovered, Sector};
@@ -45,6 +44,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Writes of padding in flight at once (chosen: a unit each of a drive with 32).
 const PADDING: u32 = 32;
+
+/// Lines in which a mount looks for a checkpoint first, at least (chosen: an instance that was told to keep some on a small drive
+/// has about as many).
+const FIRST_LINES: u32 = 2;
 
 /// What a mount did, phase by phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,23 +74,66 @@ pub struct MountReport {
     pub checkpoint_sectors: u64,
 }
 
-/// Finds out what each chunk holds, and makes chunks of pages readable, with those that do not say what they hold.
+/// Finds out what each chunk of the first lines holds, and makes chunks of pages readable, with those that do not say what they
+/// hold.
 fn find_pages(
     media: &mut Media<'_>,
     shape: &InstanceGeometry,
-    survey: &mut Survey,
+    (survey, lines): (&mut Survey, u32),
     options: &Options,
 ) -> Result<(), MountError> {
     let geometry = media.device.geometry().clone();
-    survey.identify(media, shape)?;
+    let end = ChunkIndex(lines * shape.units());
+    survey.identify(media, shape, end)?;
     let is_ours = |found: &FoundChunk| matches!(found.holds, None | Some(Holds::Pages(_)));
     let mut windows = survey.windows(&geometry, is_ours);
+    windows.retain(|&(chunk, _)| chunk < end);
     if options.has_canary(Canary::WindowForgotten) {
         // To a border of write units, and no further.
         windows.iter_mut().for_each(|(_, until)| *until = 0);
     }
     survey.pad(media, shape, &windows)?;
-    survey.identify(media, shape)
+    survey.identify(media, shape, end)
+}
+
+/// The newest checkpoint that is whole, what it says of the instance, and where pages are.
+type Newest = (Option<(Found, Info)>, Pages);
+
+/// Finds the newest checkpoint: first in the lines that are kept for it, if there are such, which it says itself; else among all
+/// chunks.
+fn find_newest(
+    media: &mut Media<'_>,
+    shape: &InstanceGeometry,
+    survey: &mut Survey,
+    options: &Options,
+) -> Result<Newest, MountError> {
+    let geometry = media.device.geometry().clone();
+    let all = shape.lines();
+    let mut lines = most_metadata_lines(all).max(FIRST_LINES).min(all);
+    loop {
+        find_pages(media, shape, (survey, lines), options)?;
+        let known = Known { geometry: &geometry, shape, survey, lost_log: None };
+        let found = find::<LogEntry>(media, &known, "zns");
+        if lines == all {
+            let (checkpoint, pages) = found?;
+            let info = checkpoint.as_ref().map(|found| load::info(&found.sections)).transpose()?;
+            return Ok((checkpoint.zip(info), pages));
+        }
+        let (checkpoint, pages) = match found {
+            Ok((Some(checkpoint), pages)) => (checkpoint, pages),
+            // The others may be of an instance whose pages lie anywhere.
+            Ok((None, _)) | Err(MountError::Unreadable(_)) => {
+                lines = all;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let info = load::info(&checkpoint.sections)?;
+        if options.has_canary(Canary::MetadataElsewhere) || (1..=lines).contains(&info.metadata_lines) {
+            return Ok((Some((checkpoint, info)), pages));
+        }
+        lines = if info.metadata_lines == 0 { all } else { info.metadata_lines.min(all) };
+    }
 }
 
 /// Why nothing is mounted where nothing is to be made.
@@ -148,27 +194,32 @@ impl Zns {
             .max()
             .and_then(|most| u32::try_from(most).ok())
             .expect("fewer units than 2^32");
-        let ground = |good| Ground { geometry: &geometry, shape: &shape, good, group_units };
+        let chunks_in = |lines: u32| lines * shape.units();
+        let ground = Ground { geometry: &geometry, shape: &shape, good_in: &chunks_in, group_units };
         // Before anything is written.
-        Sizes::new(&ground(shape.chunks()), options, None).map_err(MountError::DoesNotFit)?;
+        Sizes::new(&ground, options, None).map_err(MountError::DoesNotFit)?;
         let mut media = Media::new(device).with_durable_padding();
         media.settle_reports(&shape)?;
         let mut survey = Survey::new(&media, &shape);
-        let good = survey.good();
-        find_pages(&mut media, &shape, &mut survey, options)?;
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log: None };
-        let (checkpoint, mut pages) = find::<LogEntry>(&mut media, &known, "zns")?;
-        let info = checkpoint.as_ref().map(|found| load::info(&found.sections)).transpose()?;
+        let good = survey.good_of_lines(shape.units());
+        let good_in = |lines: u32| good[..usize_of(lines)].iter().sum();
+        let ground = Ground { good_in: &good_in, ..ground };
+        let (checkpoint, mut pages) = find_newest(&mut media, &shape, &mut survey, options)?;
+        let info = checkpoint.as_ref().map(|(_, info)| *info);
         if info.is_none() && !options.create {
             return Err(MountError::NotThere(NOT_THERE));
         }
         if let Some(info) = &info {
             check_units(&shape, (info.chunk, info.units, info.lines))?;
         }
-        let fixed = info.map(|info| Fixed { zone_count: info.zone_count, zone_chunks: info.zone_chunks });
-        let sizes = Sizes::new(&ground(good), options, fixed).map_err(MountError::DoesNotFit)?;
-        let loaded =
-            checkpoint.zip(info).map(|found| load::replay(&mut media, &known, found, &sizes, &mut pages));
+        let fixed = info.map(|info| Fixed {
+            zone_count: info.zone_count,
+            zone_chunks: info.zone_chunks,
+            metadata_lines: info.metadata_lines,
+        });
+        let sizes = Sizes::new(&ground, options, fixed).map_err(MountError::DoesNotFit)?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log: None };
+        let loaded = checkpoint.map(|found| load::replay(&mut media, &known, found, &sizes, &mut pages));
         let mut loaded = loaded.transpose()?;
         let table = loaded.as_mut().map(|loaded| std::mem::replace(&mut loaded.table, Table::new(0)));
         let table = table.unwrap_or_else(|| Table::new(sizes.zone_count));
@@ -179,7 +230,7 @@ impl Zns {
             is_new: loaded.is_none(),
             sectors_read,
             sectors_padded,
-            bad_chunks: shape.chunks() - good,
+            bad_chunks: shape.chunks() - good.iter().sum::<u32>(),
             log_pages: loaded.as_ref().map_or(0, |loaded| loaded.log_pages),
             transactions: loaded.as_ref().map_or(0, |loaded| loaded.transactions),
             zones_cut: recovered.zones_cut,
@@ -235,9 +286,8 @@ fn space(
         _ if is_needed(chunk) => ChunkUse::Closed,
         _ => ChunkUse::Dead,
     };
-    let pool = ChunkPool::new(shape, groups, usage);
-    let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
-    let mut space = Space::new(shape.clone(), pool, sizes, geometry.max_open_chunks_per_pu);
+    let mut space = Space::new(shape.clone(), groups, usage, (sizes, geometry.max_open_chunks_per_pu));
+    let uses: Vec<(ChunkIndex, ChunkUse)> = space.uses().collect();
     let mut closed_tails = BTreeSet::new();
     for (chunk, of) in uses {
         let found = survey.get(chunk);
@@ -279,15 +329,21 @@ fn new_tails(
     Tails::new(point, sizes.tail_page, (live, closed), buffers)
 }
 
-/// How worn each chunk is: what the checkpoint says, and the drive.
+/// How worn each chunk is, but those of the log and checkpoints where these lie apart: what the checkpoint says, and the drive.
 fn wear_of(
     device: &dyn BlockingDevice,
     options: &Options,
-    shape: &InstanceGeometry,
+    space: &Space,
     loaded: Option<&Loaded>,
 ) -> ChunkWear<u32> {
-    let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
-    let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
+    if options.wear_bound().is_none() {
+        return ChunkWear::new(None, &[], &[]);
+    }
+    let wear_index = |chunk: ChunkIndex| {
+        let id = space.shape.chunk_id(chunk);
+        if space.is_metadata(chunk) { 0 } else { device.chunk(id).wear_index }
+    };
+    let wear_index: Vec<u8> = (0..space.shape.chunks()).map(ChunkIndex).map(wear_index).collect();
     let saved = loaded.map_or(&[][..], |loaded| &loaded.wear);
     ChunkWear::new(options.wear_bound(), saved, &wear_index)
 }
@@ -310,7 +366,7 @@ fn assemble(
     let (space, closed_tails) = space(&mounting, (&mut points, &mut tail_point));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let Mounting { geometry, shape, sizes, pages, loaded, mut recovered, .. } = mounting;
-    let wear = wear_of(device, options, &shape, loaded.as_ref());
+    let wear = wear_of(device, options, &space, loaded.as_ref());
     let buffers = device.buffers();
     let newest = (pages.newest_generation, pages.newest_serial);
     let new = NewJournal { named, found: loaded.as_ref().map(|found| found.end), newest };
