@@ -4,7 +4,7 @@
 //! order, or anywhere in it if the zone has a random write area. Deliberately not here: which zone has which buffer unit
 //! (`writer`).
 
-use super::zone::UnitOfZone;
+use super::segments::UnitOfZone;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::{BufId, Buffers};
 

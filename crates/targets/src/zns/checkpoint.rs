@@ -6,7 +6,8 @@ use super::canary::Canary;
 use super::journal::Table;
 use super::sizes::{INFO_BYTES, Sizes};
 use super::state::Zns;
-use super::zone::{Column, Segment, Zone};
+use super::segments::{Column, Segment};
+use super::zone::Zone;
 use crate::journal::{decode_info, encode_info};
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
@@ -99,17 +100,17 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         let segments = u32::try_from(zone.segments.len()).expect("fewer segments than 2^31");
         let open_end = if zone.state == ZoneState::ReadOnly { READ_ONLY } else { u32::MAX };
         small(&mut bytes, zone.finished_at().unwrap_or(open_end));
-        assert!(zone.in_row <= zone.shown && segments < HAS_GAPS >> 1, "a zone of {segments} segments");
-        let gaps = if zone.in_row < zone.shown { HAS_GAPS } else { 0 };
+        assert!(zone.in_row() <= zone.shown() && segments < HAS_GAPS >> 1, "a zone of {segments} segments");
+        let gaps = if zone.in_row() < zone.shown() { HAS_GAPS } else { 0 };
         small(&mut bytes, gaps | segments << 1 | offline);
-        small(&mut bytes, zone.shown);
+        small(&mut bytes, zone.shown());
         if gaps > 0 {
-            small(&mut bytes, zone.in_row);
+            small(&mut bytes, zone.in_row());
         }
-        for segment in &zone.segments {
+        for segment in zone.segments.iter() {
             small(&mut bytes, segment.start);
             small(&mut bytes, u32::try_from(segment.columns.len()).expect("fewer columns than 2^32"));
-            for column in &segment.columns {
+            for column in segment.columns {
                 small(&mut bytes, column.chunk.0);
                 small(&mut bytes, column.sector);
             }
@@ -154,18 +155,17 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
         let since = u64::from(numbers.next()?) | u64::from(numbers.next()?) << 32;
         zone.since = since;
         let (finished_at, flags) = (numbers.next()?, numbers.next()?);
-        zone.shown = numbers.next()?;
-        zone.in_row = if flags & HAS_GAPS > 0 { numbers.next()? } else { zone.shown };
-        if zone.in_row > zone.shown {
+        let shown = numbers.next()?;
+        let in_row = if flags & HAS_GAPS > 0 { numbers.next()? } else { shown };
+        if in_row > shown {
             return None;
         }
+        zone.found(shown, in_row);
         if flags & 1 == 1 {
             zone.state = ZoneState::Offline;
         }
-        let segments = (flags & !HAS_GAPS) >> 1;
-        // No more than the bytes that are left can say.
-        zone.segments.reserve_exact(usize_of(segments).min(numbers.0.len() / 8));
-        for _ in 0..segments {
+        let mut segments = Vec::new();
+        for _ in 0..(flags & !HAS_GAPS) >> 1 {
             let (start, width) = (numbers.next()?, numbers.next()?);
             if usize_of(width) > numbers.0.len() / 8 {
                 return None;
@@ -178,14 +178,13 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
                 }
                 columns.push(column);
             }
-            zone.segments.push(Segment { start, columns: columns.into() });
+            segments.push(Segment { start, columns: columns.into() });
         }
-        let starts = zone.segments.iter().map(|segment| segment.start);
-        if !starts.clone().is_sorted_by(|one, other| one < other)
-            || starts.clone().next().is_some_and(|first| first != 0)
-        {
+        let is_sorted = segments.is_sorted_by(|one, other| one.start < other.start);
+        if !is_sorted || segments.first().is_some_and(|first| first.start != 0 || first.columns.is_empty()) {
             return None;
         }
+        zone.segments = segments.into_iter().collect();
         if finished_at == READ_ONLY {
             zone.state = ZoneState::ReadOnly;
         } else if finished_at != u32::MAX {
@@ -296,18 +295,17 @@ mod tests {
         let sizes = Sizes::new(&ground, &Options::default(), None).expect("it fits");
         let mut zones = Table::new(sizes.zone_count).zones;
         let column = |chunk| Column { chunk: ChunkIndex(chunk), sector: 4 };
-        zones[1].segments = vec![
-            Segment { start: 0, columns: Box::new([column(3), column(4)]) },
-            Segment { start: 7, columns: Box::new([]) },
-        ];
+        zones[1].segments = Segment { start: 0, columns: Box::new([column(3), column(4)]) }.into();
+        zones[1].segments.push(Segment { start: 7, columns: Box::new([]) });
         (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
         zones[3].finish_at(5, sizes.unit);
-        (zones[4].shown, zones[4].in_row, zones[4].state) = (7, 7, ZoneState::ReadOnly);
-        (zones[5].shown, zones[5].in_row) = (28, 20);
+        zones[4].found(7, 7);
+        zones[4].state = ZoneState::ReadOnly;
+        zones[5].found(28, 20);
         let bytes = encode_zones(&zones);
         let table = decode_zones(&bytes, &sizes, 80).expect("sound");
         let facts = |zone: &Zone| {
-            let found = (zone.shown, zone.in_row, zone.since);
+            let found = (zone.shown(), zone.in_row(), zone.since);
             (found, zone.finished_at(), zone.segments.clone(), zone.state)
         };
         assert!(table.zones.iter().map(facts).eq(zones.iter().map(facts)));

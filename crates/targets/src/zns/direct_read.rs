@@ -58,7 +58,7 @@ impl Zns {
             return None;
         }
         assert!(in_unit < self.sizes.unit, "block {within} is at {in_unit} of unit {at}");
-        let readable = match (zone.writer, zone.finished_at()) {
+        let readable = match (zone.writer(), zone.finished_at()) {
             (None, finished_at) => finished_at?,
             (Some(key), finished_at) => {
                 let writer = self.writers.get(key);

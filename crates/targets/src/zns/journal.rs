@@ -4,7 +4,8 @@
 //! something is logged.
 
 use super::sizes::Sizes;
-use super::zone::{Column, Segment, UnitOfZone, Zone};
+use super::segments::{Column, Run, Segments, UnitOfZone};
+use super::zone::Zone;
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::log::LogEntry;
@@ -39,7 +40,7 @@ fn record(code: u8, count: u32, numbers: [u64; 3]) -> LogEntry {
 }
 
 /// The columns of a segment.
-pub fn columns(zone: u32, segment: &Segment) -> Vec<LogEntry> {
+pub fn columns(zone: u32, segment: Run<'_>) -> Vec<LogEntry> {
     let column = |(index, column): (u32, &Column)| {
         assert!(index < 1 << 16, "a stripe over {index} units");
         let place = u64::from(column.chunk.0) << 16 | u64::from(index);
@@ -51,7 +52,7 @@ pub fn columns(zone: u32, segment: &Segment) -> Vec<LogEntry> {
 /// All segments of a zone, in place of those that were logged.
 pub fn whole(number: u32, zone: &Zone) -> Vec<LogEntry> {
     let mut entries = vec![record(CLEAR, 0, [u64::from(number), 0, 0])];
-    for segment in &zone.segments {
+    for segment in zone.segments.iter() {
         if segment.columns.is_empty() {
             entries.push(record(CUT, 0, [u64::from(number), u64::from(segment.start), 0]));
         }
@@ -113,7 +114,7 @@ pub struct Table {
 impl Table {
     /// Empty zones.
     pub fn new(zone_count: u32) -> Self {
-        let zones = vec![Zone::EMPTY; usize_of(zone_count)];
+        let zones = vec![Zone::empty(); usize_of(zone_count)];
         Self { zones, tails: BTreeSet::new(), extensions: BTreeMap::new() }
     }
 
@@ -146,7 +147,7 @@ impl Table {
         let zone = self.zones.get_mut(usize_of(low(first))).ok_or_else(wrong)?;
         let start: UnitOfZone = low(second);
         match code {
-            CLEAR => zone.segments.clear(),
+            CLEAR => zone.segments = Segments::none(),
             COLUMN => {
                 let index = low(third & 0xFFFF);
                 let column = Column { chunk: ChunkIndex(low(third >> 16)), sector: count };
@@ -155,7 +156,7 @@ impl Table {
                 }
                 zone.add_column(start, index, column).map_err(|()| wrong())?;
             }
-            CUT if start <= sizes.zone_units => zone.cut(start),
+            CUT if start <= sizes.zone_units && (start == 0 || !zone.segments.is_empty()) => zone.cut(start),
             RESET if second >= zone.since => {
                 zone.clear(second);
                 self.extensions.remove(&low(first));
@@ -181,6 +182,7 @@ impl Table {
 mod tests {
     use super::*;
     use crate::zns::Options;
+    use crate::zns::segments::Segment;
     use crate::zns::sizes::Ground;
     use ocssd_ftl::InstanceGeometry;
     use ocssd_ftl::log::Record;
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn a_zone_comes_back_as_it_was_logged() {
         let sizes = sizes();
-        let mut zone = Zone::EMPTY;
+        let mut zone = Zone::empty();
         zone.segments.push(Segment { start: 0, columns: Box::new([column(79, 4), column(3, 0)]) });
         zone.segments.push(Segment { start: 5, columns: Box::new([]) });
         let mut table = Table::new(sizes.zone_count);
@@ -227,10 +229,10 @@ mod tests {
         // A stripe over more units than an index of eight bits counts.
         let wide = Segment { start: 0, columns: (0..600).map(|nth| column(nth % 80, 0)).collect() };
         let mut table = Table::new(1);
-        for entry in columns(0, &wide) {
+        for entry in columns(0, wide.as_run()) {
             table.replay(&entry, &sizes, 80).expect("sound");
         }
-        assert_eq!(table.zones[0].segments, [wide]);
+        assert_eq!(table.zones[0].segments, wide.into());
     }
 
     #[test]
@@ -242,8 +244,9 @@ mod tests {
             reset(sizes.zone_count, 0),
             finish_at(0, sizes.capacity() + 1),
             tail(ChunkIndex(80), true),
-            columns(0, &far)[0],
-            columns(0, &behind)[0],
+            record(CUT, 0, [0, 1, 0]),
+            columns(0, far.as_run())[0],
+            columns(0, behind.as_run())[0],
             LogEntry::Owner { code: 99, count: 0, numbers: [0; 3] },
             LogEntry::Owner { code: EXTENSION, count: 0, numbers: [4 << 32, 0, 0] },
             LogEntry::Discard { lba: 0, count: 1 },

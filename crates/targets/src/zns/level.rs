@@ -13,7 +13,7 @@ use super::journal;
 use super::program::pad;
 use super::space::Role;
 use super::state::Zns;
-use super::zone::UnitOfZone;
+use super::segments::UnitOfZone;
 use crate::chunk_wear::Lagging;
 use crate::read_again::TRIES;
 use ocssd_base::usize_of;
@@ -106,7 +106,7 @@ impl Zns {
         let is_there = zone.chunks().any(|chunk| chunk == current.from);
         is_same
             && is_there
-            && zone.writer.is_none()
+            && zone.writer().is_none()
             && zone.finished_at().is_some()
             && self.shutdown.is_none()
     }
@@ -117,7 +117,7 @@ impl Zns {
         let looked_at = if self.has_canary(Canary::WearLooksAtHalf) { half } else { self.zones.len() };
         let Self { wear, zones, .. } = self;
         let of_full = |(number, zone): (u32, &super::zone::Zone)| {
-            let is_full = zone.finished_at().is_some() && zone.writer.is_none();
+            let is_full = zone.finished_at().is_some() && zone.writer().is_none();
             let chunks: Vec<ChunkIndex> = if is_full { zone.chunks().collect() } else { Vec::new() };
             chunks.into_iter().map(move |chunk| Lagging { owner: number, chunk })
         };
@@ -128,7 +128,7 @@ impl Zns {
         };
         // It may have changed since it was found.
         let zone = &self.zones[usize_of(number)];
-        let is_full = zone.finished_at().is_some() && zone.writer.is_none();
+        let is_full = zone.finished_at().is_some() && zone.writer().is_none();
         let is_its = zone.chunks().any(|chunk| chunk == from);
         if !is_full || !is_its || !self.wear.lags(from) || self.space.usage(from) != ChunkUse::Closed {
             return true;
@@ -269,13 +269,13 @@ impl Zns {
         }
         self.levelling.current = None;
         let before: Vec<ChunkIndex> = self.zone(number).chunks().collect();
-        let columns = self.zone_mut(number).segments.iter_mut().flat_map(|segment| &mut segment.columns);
+        let columns = self.zone_mut(number).segments.columns_mut();
         columns.filter(|column| column.chunk == from).for_each(|column| column.chunk = to);
         let entries = journal::whole(number, self.zone(number));
         let end = self.log_change(&entries);
         self.await_log(end);
         let until = if self.has_canary(Canary::MovedBeforeLogged) { Lsn(0) } else { end };
-        let zone = std::mem::replace(self.zone_mut(number), super::zone::Zone::EMPTY);
+        let zone = std::mem::replace(self.zone_mut(number), super::zone::Zone::empty());
         assert!(zone.chunks().all(|chunk| chunk != from), "zone {number} has the chunk it left");
         self.let_go(&before, &zone, until);
         *self.zone_mut(number) = zone;

@@ -99,7 +99,7 @@ impl Zns {
                 self.filling.push_back(chunk.chunk());
             }
         }
-        let zone = std::mem::replace(self.zone_mut(number), super::zone::Zone::EMPTY);
+        let zone = std::mem::replace(self.zone_mut(number), super::zone::Zone::empty());
         self.let_go(&before, &zone, until);
         *self.zone_mut(number) = zone;
     }

@@ -40,6 +40,7 @@ mod read;
 mod requests;
 mod reset;
 mod retry;
+mod segments;
 mod sizes;
 mod space;
 mod state;

@@ -19,7 +19,7 @@ impl Zns {
     pub(super) fn take_read(&mut self, zone: u32, request: SlabKey, buffers: &mut Buffers) {
         let ZonedRequest { block, count, .. } = self.requests.get(request).request;
         let end = block - self.geometry.start_of(zone) + u64::from(count);
-        if let Some(key) = self.zone(zone).writer {
+        if let Some(key) = self.zone(zone).writer() {
             let writer = self.writers.get_mut(key);
             let is_other = |op: &ZoneOp| matches!(op, ZoneOp::Reset(_) | ZoneOp::Offline(_));
             if !writer.queue.is_empty()
@@ -41,7 +41,7 @@ impl Zns {
         let first = asked.block - self.geometry.start_of(number);
         let (unit, mut is_lost) = (u64::from(self.sizes.unit), false);
         let zone = &self.zones[usize_of(number)];
-        let writer = zone.writer.map(|key| self.writers.get(key));
+        let writer = zone.writer().map(|key| self.writers.get(key));
         let readable = match (zone.finished_at(), writer) {
             (Some(finished_at), _) => finished_at,
             (None, Some(writer)) => writer.admitted,
@@ -189,7 +189,7 @@ impl Zns {
         let zone = self.zone_mut(number);
         assert!(zone.reads >= count, "more of zone {number} was read than asked for");
         zone.reads -= count;
-        let may_go_on = zone.reads == 0 && zone.writer.is_some();
+        let may_go_on = zone.reads == 0 && zone.writer().is_some();
         self.work_due |= may_go_on;
         self.requests.part_done(request);
     }

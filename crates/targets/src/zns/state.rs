@@ -166,7 +166,7 @@ impl Zns {
 
     /// The writer of a zone, made if it has none.
     pub(super) fn writer_of(&mut self, zone: u32) -> SlabKey {
-        if let Some(key) = self.zone(zone).writer {
+        if let Some(key) = self.zone(zone).writer() {
             return key;
         }
         // A reset of the zone may be in the log and not on media, and the next life must not be taken for the last.
@@ -175,7 +175,7 @@ impl Zns {
         let fresh = Writer { tail_wait: wait, bound: wait, ..Writer::new(zone, self.sizes.zone_units) };
         let key = self.writers.insert(fresh);
         let key = key.unwrap_or_else(|_| unreachable!("there is a place for each zone"));
-        self.zone_mut(zone).writer = Some(key);
+        self.zone_mut(zone).set_writer(Some(key));
         self.turns.push_back(key);
         key
     }
@@ -190,7 +190,7 @@ impl Zns {
         );
         let is_free = writer.chunks_of_tails().next().is_none();
         assert!(is_free, "tails of zone {} are left behind", writer.zone);
-        self.zone_mut(writer.zone).writer = None;
+        self.zone_mut(writer.zone).set_writer(None);
         self.turns.retain(|&other| other != key);
     }
 
@@ -214,11 +214,11 @@ impl Zns {
 
     /// Memory of the zone table: what zones cost the host beside buffers and those that write them.
     pub(super) fn table_bytes(&self) -> u64 {
-        let segments = self.zones.iter().map(|zone| zone.segments.capacity()).sum::<usize>();
+        let segments = self.zones.iter().map(|zone| zone.segments.heap_bytes()).sum::<usize>();
         let columns = self.zones.iter().map(|zone| zone.chunks().count()).sum::<usize>();
         let bytes = self.zones.len() * size_of::<Zone>()
-            + segments * size_of::<super::zone::Segment>()
-            + columns * size_of::<super::zone::Column>();
+            + segments
+            + columns * size_of::<super::segments::Column>();
         u64::try_from(bytes).expect("an index")
     }
 
@@ -232,11 +232,11 @@ impl Zns {
         self.check_zones();
         self.check_levelling();
         let is_taken = self.refuses_changes().is_none();
-        self.extensions.check(|zone| is_taken && self.zone(zone).writer.is_none());
+        self.extensions.check(|zone| is_taken && self.zone(zone).writer().is_none());
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
         assert_eq!(held, self.buffer_units.in_use(), "a buffer unit is in use and held by no zone");
         assert!(u32::try_from(self.areas.len()).is_ok_and(|areas| areas <= self.sizes.areas_max));
-        let lives = |&zone: &u32| self.zone(zone).writer.is_some() || !is_taken;
+        let lives = |&zone: &u32| self.zone(zone).writer().is_some() || !is_taken;
         assert!(self.areas.iter().all(lives), "a zone has an area and nobody writes it");
         assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
     }
@@ -247,7 +247,7 @@ impl Zns {
         let mut owner: Vec<Option<u32>> = vec![None; usize_of(self.space.shape.chunks())];
         for (number, zone) in (0..).zip(&self.zones) {
             assert!(zone.written <= self.sizes.capacity(), "zone {number} holds more than it can");
-            assert!(zone.segments.is_sorted_by_key(|segment| segment.start), "zone {number} is out of order");
+            assert!(zone.segments.iter().is_sorted_by_key(|run| run.start), "zone {number} is out of order");
             assert_eq!(
                 zone.state.is_open(),
                 self.open.contains(&number),
@@ -274,7 +274,7 @@ impl Zns {
                     chunk.0
                 );
             }
-            if let Some(key) = zone.writer {
+            if let Some(key) = zone.writer() {
                 let writer = self.writers.get(key);
                 assert_eq!(writer.zone, number, "a writer is of another zone");
                 writer.check(self.sizes.unit, &self.append_config());

@@ -68,7 +68,7 @@ impl Zns {
         let (mut until, mut is_lost) = (flush.until, false);
         flush.zones.retain(|&(number, since, goal)| {
             let zone = &self.zones[ocssd_base::usize_of(number)];
-            let Some(key) = zone.writer.filter(|_| zone.since == since) else {
+            let Some(key) = zone.writer().filter(|_| zone.since == since) else {
                 // It was reset or finished meanwhile, which the log says.
                 until = until.max(end);
                 return false;

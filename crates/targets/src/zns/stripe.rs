@@ -9,7 +9,8 @@ use super::space::Role;
 use super::state::Zns;
 use super::unit_load::UnitLoad;
 use super::writer::Writer;
-use super::zone::{Column, Segment, Zone};
+use super::segments::{Column, Segment};
+use super::zone::Zone;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{Append, ChunkUse, OpenChunk, UnitIndex};
@@ -23,7 +24,7 @@ impl Zns {
         }
         let Some(segment) = self.lay_out(key) else { return false };
         let goes_on = segment.columns.iter().any(|column| column.sector > 0);
-        let entries = journal::columns(self.writers.get(key).zone, &segment);
+        let entries = journal::columns(self.writers.get(key).zone, segment.as_run());
         let end = self.log_change(&entries);
         let writer = self.writers.get_mut(key);
         writer.bound = end;
@@ -52,7 +53,7 @@ impl Zns {
         let columns =
             writer.columns.iter().map(|open| Column { chunk: open.chunk(), sector: open.pointer() });
         let segment = Segment { start: writer.next, columns: columns.collect() };
-        writer.end = segment.end(sizes.unit, sizes.chunk).min(writer.limit);
+        writer.end = segment.as_run().end(sizes.unit, sizes.chunk).min(writer.limit);
         assert!(writer.end > writer.next, "a segment of zone {} has no unit", writer.zone);
         let entry = &mut self.zones[usize_of(writer.zone)];
         for (index, &column) in (0..).zip(segment.columns.iter()) {
@@ -186,7 +187,7 @@ impl Zns {
         *in_flight += 1;
         assert!(place.sector.is_multiple_of(unit), "a unit moves to {place:?}");
         let to = Column { chunk: place.chunk, sector: place.sector };
-        self.zones[usize_of(*zone)].move_unit(at, to, unit);
+        self.zones[usize_of(*zone)].segments.move_unit(at, to, unit);
         Some(place)
     }
 

@@ -372,7 +372,7 @@ impl ZonedTarget for Zns {
         chunks.sort_unstable();
         chunks.dedup();
         assert!(
-            !chunks.is_empty() || self.zone(zone).written == 0 || self.zone(zone).writer.is_some(),
+            !chunks.is_empty() || self.zone(zone).written == 0 || self.zone(zone).writer().is_some(),
             "zone {zone} holds blocks on no chunk"
         );
         chunks

@@ -5,7 +5,7 @@
 
 use super::area::Area;
 use super::buffer_units::BufferUnitId;
-use super::zone::UnitOfZone;
+use super::segments::UnitOfZone;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{Append, AppendConfig, ChunkIndex, OpenChunk};

@@ -9,7 +9,8 @@ use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::zns::journal;
 use crate::zns::program::pad;
 use crate::zns::state::Zns;
-use crate::zns::zone::{Column, Zone};
+use crate::zns::segments::{Column, Segments};
+use crate::zns::zone::Zone;
 use crate::{read_again, send_again};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::Lsn;
@@ -42,9 +43,13 @@ impl Zns {
     /// Chunks a zone has or will need.
     fn chunks_of(&self, number: u32) -> u32 {
         let zone = self.zone(number);
-        let bound: BTreeSet<ChunkIndex> = zone.chunks().collect();
-        let bound = u32::try_from(bound.len()).expect("fewer chunks than 2^32");
-        let Some(key) = zone.writer else {
+        // One segment has no chunk twice.
+        let bound = match zone.segments.len() {
+            0 | 1 => zone.chunks().count(),
+            _ => zone.chunks().collect::<BTreeSet<ChunkIndex>>().len(),
+        };
+        let bound = u32::try_from(bound).expect("fewer chunks than 2^32");
+        let Some(key) = zone.writer() else {
             // One that may be written has nothing yet.
             return if zone.state.is_writable() { self.sizes.zone_chunks } else { bound };
         };
@@ -67,7 +72,7 @@ impl Zns {
         }
         let share = |number: u32| {
             self.sizes.zone_chunks
-                + if self.zone(number).writer.is_some() { self.sizes.window_chunks } else { 0 }
+                + if self.zone(number).writer().is_some() { self.sizes.window_chunks } else { 0 }
         };
         let beyond = |&number: &u32| self.chunks_of(number).saturating_sub(share(number));
         let worst =
@@ -147,7 +152,7 @@ fn copy_zone(device: &mut dyn BlockingDevice, target: &mut Zns, number: u32) -> 
     let next = writer.next;
     let old_columns = std::mem::take(&mut writer.columns);
     (writer.next, writer.end) = (0, 0);
-    target.zone_mut(number).segments.clear();
+    target.zone_mut(number).segments = Segments::none();
     let moves = target.lay_out_anew(key, &old, extent);
     let is_copied = match &moves {
         Some(moves) => copy_units(device, target, moves)?,

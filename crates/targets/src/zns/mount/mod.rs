@@ -440,7 +440,10 @@ impl Zns {
                 continue;
             }
             let finished_at = zone.finished_at();
-            (zone.written, zone.shown, zone.in_row) = (finished_at.unwrap_or(0), 0, 0);
+            zone.written = finished_at.unwrap_or(0);
+            if finished_at.is_none() {
+                zone.found(0, 0);
+            }
             if finished_at.is_some() {
                 self.set_state(number, ZoneState::Full);
             } else if self.zone(number).state == ZoneState::Empty && self.extensions.logged(number).is_some()
@@ -472,7 +475,8 @@ impl Zns {
         assert!(blocks > 0 && blocks <= capacity, "zone {number} is closed with {blocks} blocks");
         assert!(found.in_row >= found.units * unit, "units of zone {number} are none of its row");
         let zone = self.zone_mut(number);
-        (zone.written, zone.shown, zone.in_row) = (blocks, blocks, found.in_row.min(blocks));
+        zone.written = blocks;
+        zone.found(blocks, found.in_row.min(blocks));
         if !is_read_only {
             self.set_state(number, if blocks == capacity { ZoneState::Full } else { ZoneState::Closed });
         }

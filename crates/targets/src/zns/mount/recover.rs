@@ -13,7 +13,8 @@ use crate::zns::journal::Table;
 use crate::zns::options::Options;
 use crate::zns::sizes::Sizes;
 use crate::zns::writer::HeldBufferUnit;
-use crate::zns::zone::{Segment, UnitOfZone, Zone};
+use crate::zns::segments::{Run, UnitOfZone};
+use crate::zns::zone::Zone;
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, InstanceGeometry, Kind, OpenChunk, SectorTag};
 use ocssd_lightnvm::interface::zoned::ZoneState;
@@ -83,12 +84,12 @@ fn first_missing(
     units: impl Fn(ChunkIndex, u32) -> u32,
 ) -> UnitOfZone {
     let mut last = 0;
-    for (index, segment) in zone.segments.iter().enumerate() {
-        let end = zone
-            .segments
-            .get(index + 1)
+    let mut segments = zone.segments.iter().peekable();
+    while let Some(segment) = segments.next() {
+        let end = segments
+            .peek()
             .map_or_else(|| segment.end(sizes.unit, sizes.chunk).min(sizes.zone_units), |next| next.start);
-        let width = u32::try_from(segment.columns.len()).expect("fewer columns than 2^32");
+        let width = segment.width();
         let missing = (0..)
             .zip(segment.columns.iter())
             .map(|(nth, column)| segment.start + units(column.chunk, column.sector) * width + nth);
@@ -170,7 +171,7 @@ impl Recovered {
         }
         let since = if options.has_canary(Canary::StaleTail) { 0 } else { zone.since };
         let first = start + u64::from(end * sizes.unit);
-        let (shown, in_row) = (start + u64::from(zone.shown), start + u64::from(zone.in_row));
+        let (shown, in_row) = (start + u64::from(zone.shown()), start + u64::from(zone.in_row()));
         // Behind a block that the last mount did not find, what was written in a row is what a power cut before it took back,
         // though the zone may reach beyond it by what was written to an area since.
         let counts = |block: u64, found: &TailBlock| {
@@ -246,7 +247,7 @@ fn verified(
     zone: (&Zone, u64),
     end: UnitOfZone,
 ) -> Result<UnitOfZone, MountError> {
-    let width = zone.0.segments.iter().map(|segment: &Segment| segment.columns.len()).max().unwrap_or(1);
+    let width = zone.0.segments.iter().map(|segment: Run<'_>| segment.columns.len()).max().unwrap_or(1);
     let width = u32::try_from(width.max(1)).expect("fewer columns than 2^32");
     let (mut from, mut first_bad) = (end, end);
     while from > 0 {
