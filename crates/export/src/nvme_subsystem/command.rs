@@ -126,10 +126,19 @@ impl<P> Command<P> {
         matches!(self.plan, CommandPlan::Block(BlockPlan { kind: BlockKind::Compare, .. }))
     }
 
+    /// Bytes of memory it takes: what moves, or zeroes that are written.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match self.plan {
+            CommandPlan::Block(BlockPlan { kind: BlockKind::ZeroesToZone { bytes }, .. }) => usize_of(bytes),
+            _ => self.transfer.bytes(),
+        }
+    }
+
     /// Takes memory for its data; false if there is none. A compare takes both parts at once, so that none waits with one
     /// part for another that has the other.
     pub fn take_memory(&mut self, client: ClientId, want: Want, pool: &mut Pool) -> bool {
-        let bytes = self.transfer.bytes();
+        let bytes = self.memory_bytes();
         if bytes == 0 || self.piece.is_some() {
             return true;
         }

@@ -211,7 +211,9 @@ impl<P> Commands<P> {
         let (work, piece) = match plan.kind {
             BlockKind::Read => (Work::Read, command.piece.take()),
             BlockKind::Compare => (Work::Read, command.there.take()),
-            BlockKind::Write => (Work::Write { fua: durable }, command.piece.take()),
+            BlockKind::Write | BlockKind::ZeroesToZone { .. } => {
+                (Work::Write { fua: durable }, command.piece.take())
+            }
             BlockKind::Zeroes | BlockKind::Discard { .. } => (Work::WriteZeroes, None),
         };
         command.given += 1;
@@ -355,14 +357,20 @@ impl<P> Commands<P> {
 
 /// Memory for the data of a command that does not carry it; false if there is none.
 fn take_piece<P>(command: &mut Command<P>, client: ClientId, dispatcher: &mut Dispatcher) -> bool {
-    let bytes = command.transfer.bytes();
+    let bytes = command.memory_bytes();
     if bytes == 0 || command.piece.is_some() {
         return true;
     }
     if !command.take_memory(client, Want::Share, &mut dispatcher.pool) {
         return false;
     }
-    if let (Some(piece), CommandPlan::Own | CommandPlan::Raw) = (&command.piece, &command.plan) {
+    let zeroes = BlockKind::ZeroesToZone { bytes: u32::try_from(bytes).expect("a transfer is small") };
+    let is_zeroed = match command.plan {
+        CommandPlan::Own | CommandPlan::Raw => true,
+        CommandPlan::Block(BlockPlan { kind, .. }) => kind == zeroes,
+        _ => false,
+    };
+    if let (Some(piece), true) = (&command.piece, is_zeroed) {
         zero(piece, bytes, dispatcher);
     }
     true

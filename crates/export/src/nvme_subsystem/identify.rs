@@ -63,6 +63,12 @@ impl Bound {
             Cns::COMMAND_SET_CONTROLLER if identify.csi == zns::CSI && is_known(zns::CSI, dispatcher) => {
                 Ok(zoned::controller(dispatcher.exports.iter()).encode().into())
             }
+            // VSL, then WZSL, which is of all namespaces.
+            Cns::COMMAND_SET_CONTROLLER if identify.csi == 0 && is_known(zns::CSI, dispatcher) => {
+                let mut limits = vec![0; STRUCTURE_BYTES];
+                limits[1] = zoned::zeroes_limit();
+                Ok(limits)
+            }
             // Nothing says anything about a controller of other command sets here: no limits.
             Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, dispatcher) => Ok(vec![0; STRUCTURE_BYTES]),
             Cns::COMMAND_SET_ACTIVE_NAMESPACES if is_known(identify.csi, dispatcher) => {

@@ -73,6 +73,11 @@ pub enum BlockKind {
     Compare,
     /// They read as zeroes.
     Zeroes,
+    /// So many bytes of zeroes are written to a zone, which moves its write pointer as any write does.
+    ZeroesToZone {
+        /// How many.
+        bytes: u32,
+    },
     /// The ranges in the data are not needed any more.
     Discard {
         /// How many ranges.
@@ -219,7 +224,7 @@ pub fn count(stats: &mut Stats, plan: &CommandPlan) {
             match plan.kind {
                 BlockKind::Read | BlockKind::Compare => &mut stats.reads,
                 BlockKind::Write => &mut stats.writes,
-                BlockKind::Zeroes => &mut stats.zeroes,
+                BlockKind::Zeroes | BlockKind::ZeroesToZone { .. } => &mut stats.zeroes,
                 BlockKind::Discard { .. } => &mut stats.trims,
             }
         }

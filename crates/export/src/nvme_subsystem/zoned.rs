@@ -1,7 +1,6 @@
 //! Commands of a namespace of zones: judged when they come, and what their jobs bring put into answers.
 //!
-//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: Write
-//! Zeroes, without which hosts write zeroes.
+//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: data.
 
 use super::command::{Command, Transfer};
 use super::plan::{self, BlockKind, BlockPlan, CommandPlan};
@@ -99,6 +98,7 @@ pub(super) fn judge(
     let of = |kind, block| Ok(CommandPlan::Zoned(ZonedPlan { export: id, kind, block }));
     match sqe.io_opcode() {
         IoOpcode::READ | IoOpcode::WRITE | IoOpcode::COMPARE => content(sqe, id, export, transfer),
+        IoOpcode::WRITE_ZEROES => zeroes(sqe, id, export, transfer),
         IoOpcode::DATASET_MANAGEMENT => {
             // Advice about content; blocks of zones are given up by a reset only.
             plan::block(sqe, id, export, transfer).map(|_| CommandPlan::Nothing)
@@ -196,6 +196,24 @@ fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Resu
     plan::check_payload(transfer, count, export)?;
     let fua = io.force_unit_access && kind == BlockKind::Write;
     Ok(CommandPlan::Block(BlockPlan { export: id, kind, block, count, fua }))
+}
+
+/// Zeroes that the host does not send: written as any content, so no more than a command may move (WZSL).
+fn zeroes(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<CommandPlan, Status> {
+    let io = ReadWrite::of(sqe);
+    plan::check_write(sqe, export)?;
+    plan::check_payload(transfer, 0, export)?;
+    let bytes = u64::from(io.block_count) * u64::from(export.block_bytes);
+    let bytes = u32::try_from(bytes).ok().filter(|&bytes| usize_of(bytes) <= PIECE_BYTES_MAX);
+    let kind = BlockKind::ZeroesToZone { bytes: bytes.ok_or(Status::INVALID_FIELD)? };
+    let (block, count, fua) = (io.slba.0, io.block_count, io.force_unit_access);
+    Ok(CommandPlan::Block(BlockPlan { export: id, kind, block, count, fua }))
+}
+
+/// WZSL of a controller with zones: pages of a Write Zeroes at most, as a logarithm (NVM Command Set 1.0, section 4.1.5.2).
+pub(super) fn zeroes_limit() -> u8 {
+    let pages = u64::try_from(PIECE_BYTES_MAX).expect("a length") / PAGE_BYTES;
+    u8::try_from(pages.ilog2()).expect("a logarithm")
 }
 
 /// Puts what a job on zones brought into its command.

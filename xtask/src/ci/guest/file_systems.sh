@@ -137,6 +137,5 @@ check f2fs-verify-after-power fills --verify_only
 check f2fs-umount-again umount /mnt
 check f2fs-check-at-the-end fsck.f2fs "/dev/$blocks"
 
-# Linux 6.12's dm-zoned moves nothing to zones that refuse Write Zeroes, as these do (docs/zns.md).
-case "$(uname -r)" in 6.1.*) . /dm_zoned.sh ;; *) echo "dm-zoned: not on this kernel" ;; esac
+. /dm_zoned.sh
 check file-systems-disconnect leaves

@@ -20,7 +20,7 @@ use ocssd_nvme::zns::{
     ChangedZoneList, OZCS_AREAS, ReportHeader, ZnsController, ZnsNamespace, ZoneAppend,
     ZoneManagementReceive, ZoneManagementSend, ZoneReceiveAction, ZoneSendAction,
 };
-use ocssd_nvme::{Lba, Sqe};
+use ocssd_nvme::{IoOpcode, Lba, Sqe};
 use ocssd_sim::model::target::ReferenceTarget;
 use ocssd_sim::zoned::ZonedModel;
 
@@ -85,12 +85,36 @@ fn write(world: &mut World, line: usize, slba: u64, blocks: u32, fill: u8) -> St
     world.write(line, Sqe::write(NSID, io(slba, blocks)), &data).status.status
 }
 
+fn zeroes(slba: u64, blocks: u32) -> Sqe {
+    Sqe { opcode: IoOpcode::WRITE_ZEROES.0, ..Sqe::write(NSID, io(slba, blocks)) }
+}
+
 /// A report: its number of zones, and the descriptors.
 fn report(world: &mut World, line: usize, sqe: Sqe, bytes: usize) -> (u64, Vec<ZoneDescriptor>) {
     let data = world.read(line, sqe, bytes).expect("a report");
     let header = ReportHeader::decode(&data).expect("64 bytes");
     let zones = data[64..].chunks_exact(64).map_while(ZoneDescriptor::decode).collect();
     (header.zone_count, zones)
+}
+
+/// As many zeroes as a command may move (WZSL) go where a write goes, though the host sends none.
+#[test]
+fn zeroes_are_written_at_the_write_pointer_and_nowhere_else() {
+    let mut world = world();
+    let (admin, line, _) = world.ready((true, true));
+    let limits = world.read(admin, identify(0, Cns::COMMAND_SET_CONTROLLER, 0), 4096).expect("limits");
+    assert_eq!((limits[0], limits[1]), (0, 6), "VSL, WZSL: 64 pages");
+    assert_eq!(write(&mut world, line, 0, 2, 7), Status::SUCCESS);
+    assert_eq!(status(&mut world, line, zeroes(1, 3)), Status::ZONE_INVALID_WRITE, "it was written");
+    assert_eq!(status(&mut world, line, zeroes(2, 65)), Status::INVALID_FIELD, "longer than WZSL");
+    assert_eq!(status(&mut world, line, zeroes(2, 47)), Status::ZONE_BOUNDARY_ERROR, "behind the capacity");
+    assert_eq!(status(&mut world, line, zeroes(2, 3)), Status::SUCCESS);
+    assert_eq!(write(&mut world, line, 5, 1, 9), Status::SUCCESS, "it goes on behind them");
+    let data = world.read(line, Sqe::read(NSID, io(0, 6)), 6 * 4096).expect("it was written");
+    assert!(data.chunks(4096).zip([7, 7, 0, 0, 0, 9]).all(|(block, fill)| block.iter().all(|&byte| byte == fill)));
+    let refused = Sqe { nsid: READ_ONLY, ..zeroes(0, 1) };
+    assert_eq!(status(&mut world, line, refused), Status::WRITE_TO_READ_ONLY);
+    world.end();
 }
 
 #[test]
@@ -117,8 +141,8 @@ fn a_namespace_says_what_its_zones_are() {
     assert_eq!(IdentifyController::decode(&controller).unwrap().oaes, 1 << 27);
     let effects = ask(log(0, LogPageId::COMMAND_EFFECTS, 2, false)).unwrap();
     let effects = EffectsLog::decode(&effects).unwrap();
-    assert_eq!([0x01, 0x79, 0x7D].map(|opcode| effects.io[opcode]), [CommandEffects::CHANGES; 3]);
-    assert_eq!((effects.io[0x7A], effects.io[8]), (CommandEffects::SUPPORTED, CommandEffects::default()));
+    assert_eq!([0x01, 0x08, 0x79, 0x7D].map(|opcode| effects.io[opcode]), [CommandEffects::CHANGES; 4]);
+    assert_eq!((effects.io[0x7A], effects.io[0x0C]), (CommandEffects::SUPPORTED, CommandEffects::default()));
     assert_eq!(ask(identify(1, Cns::COMMAND_SET_NAMESPACE, 2)), Err(Status::INVALID_FIELD), "it has blocks");
     assert_eq!(ask(identify(NSID, Cns::COMMAND_SET_NAMESPACE, 1)), Err(Status::INVALID_FIELD));
     world.end();
@@ -318,10 +342,8 @@ fn what_is_not_there_is_refused_and_changes_nothing() {
     let tagged = Sqe { cdw12: append(0, 1).cdw12 | 1 << 25, ..append(0, 1) };
     assert_eq!(world.write(line, tagged, &[0; 4096]).status.status, Status::INVALID_FIELD);
     assert_eq!(world.write(line, append(0, 2), &[0; 4096]).status.status, Status::INVALID_SGL_LENGTH);
-    assert_eq!(
-        status(&mut world, line, Sqe { opcode: 8, ..Sqe::read(NSID, io(0, 1)) }),
-        Status::INVALID_OPCODE
-    );
+    let with_zeroes = world.write(line, zeroes(0, 1), &[0; 4096]);
+    assert_eq!(with_zeroes.status.status, Status::INVALID_SGL_LENGTH);
     let zoned_of_blocks = Sqe { nsid: 1, ..send(ZoneAction::Open, 0) };
     assert_eq!(status(&mut world, line, zoned_of_blocks), Status::INVALID_OPCODE);
     for sqe in [send_all(ZoneAction::Reset), append(0, 1), Sqe::write(NSID, io(0, 1))] {
