@@ -191,12 +191,7 @@ const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
         // Linux serves a namespace that has no Zone Append here for reading only.
         zns::CSI => (
             &[FLUSH, READ, COMPARE, RANGES, IoOpcode::ZONE_MANAGEMENT_RECEIVE.0],
-            &[
-                WRITE,
-                IoOpcode::WRITE_ZEROES.0,
-                IoOpcode::ZONE_APPEND.0,
-                IoOpcode::ZONE_MANAGEMENT_SEND.0,
-            ],
+            &[WRITE, IoOpcode::WRITE_ZEROES.0, IoOpcode::ZONE_APPEND.0, IoOpcode::ZONE_MANAGEMENT_SEND.0],
         ),
         kv::CSI => (
             &[

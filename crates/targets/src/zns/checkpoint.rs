@@ -4,9 +4,9 @@
 
 use super::canary::Canary;
 use super::journal::Table;
+use super::segments::{Column, Segment};
 use super::sizes::{INFO_BYTES, Sizes};
 use super::state::Zns;
-use super::segments::{Column, Segment};
 use super::zone::Zone;
 use crate::journal::{decode_info, encode_info};
 use ocssd_base::usize_of;

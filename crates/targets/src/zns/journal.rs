@@ -3,8 +3,8 @@
 //! Write pointers are not logged: a mount finds them by how far the chunks of a zone are written. Deliberately not here: when
 //! something is logged.
 
-use super::sizes::Sizes;
 use super::segments::{Column, Run, Segments, UnitOfZone};
+use super::sizes::Sizes;
 use super::zone::Zone;
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;

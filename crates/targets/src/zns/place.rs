@@ -7,9 +7,9 @@
 use super::area::Area;
 use super::buffer_units::BufferUnitId;
 use super::canary::Canary;
+use super::segments::UnitOfZone;
 use super::state::Zns;
 use super::tails::TailPart;
-use super::segments::UnitOfZone;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{ChunkIndex, Kind};
 use ocssd_lightnvm::Buffers;

@@ -164,21 +164,32 @@ impl Zns {
         let asked = self.requests.get(request).request;
         let buffer = asked.buffer.expect("a read has a buffer");
         assert!(count > 0 && index + count <= asked.count, "a read ended beyond its request");
+        let first = asked.block + u64::from(index);
+        match Self::judge_sectors(completion, first, (buffer, index, count), buffers) {
+            None => self.read_over(request, count),
+            Some(failed) => self.retry((request, index, count), failed, buffers),
+        }
+    }
+
+    /// The sectors of a read that failed, of `count` from `first` on, which lie in a buffer from a sector on.
+    #[inline(always)]
+    pub(super) fn judge_sectors(
+        completion: &Completion,
+        first: u64,
+        (buffer, index, count): (BufId, u32, u32),
+        buffers: &Buffers,
+    ) -> Option<Failed> {
         let (mut bad, mut how) = (0, Status::SUCCESS);
         for offset in 0..count {
             let failed = completion.failed >> offset & 1 == 1 || completion.failed == 0;
             let status = if failed { completion.status } else { Status::SUCCESS };
-            let block = asked.block + u64::from(index + offset);
+            let block = first + u64::from(offset);
             if let Err(status) = Self::judge_sector(status, block, (buffer, index + offset), buffers) {
                 bad |= 1 << offset;
                 how = status;
             }
         }
-        if bad == 0 {
-            self.read_over(request, count);
-        } else {
-            self.retry((request, index, count), Failed::new(bad, how), buffers);
-        }
+        (bad != 0).then(|| Failed::new(bad, how))
     }
 
     /// Every sector of a command was read, or given up.

@@ -225,7 +225,9 @@ impl Segments {
 
     /// Bytes beside columns and the zone itself.
     pub fn heap_bytes(&self) -> usize {
-        self.rest.as_ref().map_or(0, |rest| size_of::<Vec<Segment>>() + rest.capacity() * size_of::<Segment>())
+        self.rest
+            .as_ref()
+            .map_or(0, |rest| size_of::<Vec<Segment>>() + rest.capacity() * size_of::<Segment>())
     }
 }
 

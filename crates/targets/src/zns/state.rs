@@ -216,9 +216,8 @@ impl Zns {
     pub(super) fn table_bytes(&self) -> u64 {
         let segments = self.zones.iter().map(|zone| zone.segments.heap_bytes()).sum::<usize>();
         let columns = self.zones.iter().map(|zone| zone.chunks().count()).sum::<usize>();
-        let bytes = self.zones.len() * size_of::<Zone>()
-            + segments
-            + columns * size_of::<super::segments::Column>();
+        let bytes =
+            self.zones.len() * size_of::<Zone>() + segments + columns * size_of::<super::segments::Column>();
         u64::try_from(bytes).expect("an index")
     }
 

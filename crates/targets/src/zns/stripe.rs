@@ -5,11 +5,11 @@
 //! units have free chunks (`unit_load`). Deliberately not here: writes.
 
 use super::journal;
+use super::segments::{Column, Segment};
 use super::space::Role;
 use super::state::Zns;
 use super::unit_load::UnitLoad;
 use super::writer::Writer;
-use super::segments::{Column, Segment};
 use super::zone::Zone;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::LogEntry;

@@ -229,7 +229,10 @@ mod tests {
     fn a_finished_zone_has_no_column_without_a_unit_and_a_cut_one_goes_on_anew() {
         let mut finished_at = zone();
         finished_at.finish_at(13 * UNIT - 1, UNIT);
-        assert_eq!((finished_at.segments.of(12).columns.len(), finished_at.place(12, UNIT)), (1, column(9, 0)));
+        assert_eq!(
+            (finished_at.segments.of(12).columns.len(), finished_at.place(12, UNIT)),
+            (1, column(9, 0))
+        );
         let mut cut = zone();
         cut.cut(5);
         assert!(!cut.is_as_mounted(UNIT), "a unit moved, and no mount looked since");

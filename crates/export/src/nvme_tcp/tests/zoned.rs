@@ -111,7 +111,9 @@ fn zeroes_are_written_at_the_write_pointer_and_nowhere_else() {
     assert_eq!(status(&mut world, line, zeroes(2, 3)), Status::SUCCESS);
     assert_eq!(write(&mut world, line, 5, 1, 9), Status::SUCCESS, "it goes on behind them");
     let data = world.read(line, Sqe::read(NSID, io(0, 6)), 6 * 4096).expect("it was written");
-    assert!(data.chunks(4096).zip([7, 7, 0, 0, 0, 9]).all(|(block, fill)| block.iter().all(|&byte| byte == fill)));
+    assert!(
+        data.chunks(4096).zip([7, 7, 0, 0, 0, 9]).all(|(block, fill)| block.iter().all(|&byte| byte == fill))
+    );
     let refused = Sqe { nsid: READ_ONLY, ..zeroes(0, 1) };
     assert_eq!(status(&mut world, line, refused), Status::WRITE_TO_READ_ONLY);
     world.end();
