@@ -37,4 +37,6 @@ pub enum Purpose {
     MoveWrite,
     /// A reset of a chunk.
     Reset { chunk: ChunkIndex },
+    /// A reset of several.
+    Resets { batch: SlabKey },
 }

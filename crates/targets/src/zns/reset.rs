@@ -1,30 +1,66 @@
-//! Dead chunks are reset, one command each, and are free then; or bad, if the media say so.
+//! Dead chunks are reset, those that are due together by one command, and are free then; or bad, if the media say so.
 //!
-//! A chunk the drive holds open is reset as it is where the drive allows that; else it is filled to its end first. Deliberately
-//! not here: when a chunk is dead (`space`).
+//! A zone that is reset lets all its chunks go at once, so most resets are due together. A chunk the drive holds open is reset as
+//! it is where the drive allows that; else it is filled to its end first. Deliberately not here: when a chunk is dead (`space`).
 
 use super::flight::Purpose;
 use super::state::Zns;
+use crate::vector_reset::VectorReset;
+use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::{Append, ChunkIndex};
-use ocssd_lightnvm::{Completion, Op, Status};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 
-/// Resets in flight (chosen: a unit each of a large drive).
+/// Chunks that are reset at once (chosen: a unit each of a large drive); one command may name as many.
 const RESETS_MAX: usize = 64;
+const _: () = assert!(RESETS_MAX <= 64 && VECTOR_MAX == 64, "what is due together fits a command");
+/// Commands that reset several chunks (chosen: one zone's resets need not wait for another's).
+const BATCHES_MAX: u32 = 4;
 /// Dead chunks looked at in a turn (chosen: those that wait for the log are few).
 const LOOKED_AT_MAX: usize = 64;
 
+/// Chunks of one command, and what became of them.
+#[derive(Clone, Debug)]
+struct Batch {
+    reset: VectorReset,
+    chunks: Vec<ChunkIndex>,
+}
+
+/// Chunks that are being reset.
+#[derive(Clone, Debug)]
+pub(super) struct Resets {
+    /// How many, those among them that are padded first.
+    chunks: usize,
+    batches: Slab<Batch>,
+    /// Lists of chunks that no command has.
+    lists: Vec<BufId>,
+}
+
+impl Resets {
+    /// None; lists are taken from the pool.
+    pub fn new(buffers: &mut Buffers) -> Self {
+        let lists = (0..BATCHES_MAX).map(|_| buffers.take(VECTOR_MAX)).collect();
+        Self { chunks: 0, batches: Slab::new(BATCHES_MAX), lists }
+    }
+
+    fn ended(&mut self, chunks: usize) {
+        assert!(self.chunks >= chunks, "{chunks} resets ended, and {} were sent", self.chunks);
+        self.chunks -= chunks;
+    }
+}
+
 impl Zns {
     /// Resets chunks that died. True if any is.
-    pub(super) fn reset(&mut self) -> bool {
+    pub(super) fn reset(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while self.resets < RESETS_MAX && self.flight.has_room(1) {
+        let mut due = Vec::new();
+        while self.resets.chunks < RESETS_MAX && self.flight.has_room(due.len() + 1) {
             let Some(chunk) = self.space.next_dead(self.journal.log.durable(), LOOKED_AT_MAX) else { break };
             any = true;
             if self.space.take_unwritten(chunk) {
                 self.space.reset_done(chunk, true);
                 continue;
             }
-            self.resets += 1;
+            self.resets.chunks += 1;
             let is_filling = self.filling.contains(&chunk) || self.padded.contains(&chunk);
             let must_pad = self.space.tip(chunk).is_some() && !self.early_reset;
             if must_pad && !is_filling {
@@ -33,15 +69,52 @@ impl Zns {
             if must_pad || is_filling {
                 self.reset_after_padding.insert(chunk);
             } else {
-                self.send_reset(chunk);
+                due.push(chunk);
             }
         }
+        self.send_resets(due, buffers);
         if self.space.waits_for_log(self.journal.log.durable())
             && self.space.free() <= self.space.owed() + self.sizes.zone_chunks
         {
             self.await_log(self.journal.log.end());
         }
         any | self.fill()
+    }
+
+    /// Sends resets that are due together: by one command, if there is a list for it.
+    fn send_resets(&mut self, chunks: Vec<ChunkIndex>, buffers: &mut Buffers) {
+        if chunks.len() < 2 || self.resets.lists.is_empty() {
+            return chunks.into_iter().for_each(|chunk| self.send_reset(chunk));
+        }
+        let list = self.resets.lists.pop().expect("there is one");
+        for (place, &chunk) in buffers.addresses_mut(list).iter_mut().zip(&chunks) {
+            *place = Ppa::new(self.space.shape.chunk_id(chunk), 0);
+        }
+        let count = u32::try_from(chunks.len()).expect("at most 64");
+        let batch = Batch { reset: VectorReset::new(list, count), chunks };
+        let batch = self.resets.batches.insert(batch);
+        self.send_batch(batch.unwrap_or_else(|_| unreachable!("there are as many as lists")));
+    }
+
+    fn send_batch(&mut self, batch: SlabKey) {
+        let reset = self.resets.batches.get(batch).reset;
+        self.flight.send(Purpose::Resets { batch }, Op::Reset, reset.addresses(), Some(reset.buffer()), 0);
+    }
+
+    /// A command that reset several chunks ended, or one that asked again for one of them.
+    pub(super) fn resets_done(&mut self, batch: SlabKey, completion: &Completion) {
+        let Some(bad) = self.resets.batches.get_mut(batch).reset.on_end(completion) else {
+            return self.send_batch(batch);
+        };
+        let Batch { reset, chunks } = self.resets.batches.remove(batch);
+        self.resets.lists.push(reset.buffer());
+        self.resets.ended(chunks.len());
+        if completion.status.is_drive_failure() {
+            return self.stop(completion.status);
+        }
+        for (nth, chunk) in chunks.into_iter().enumerate() {
+            self.chunk_is_reset(chunk, bad >> nth & 1 == 0);
+        }
     }
 
     fn send_reset(&mut self, chunk: ChunkIndex) {
@@ -94,13 +167,16 @@ impl Zns {
 
     /// A reset ended. A drive that failed says nothing of the chunk.
     pub(super) fn reset_done(&mut self, chunk: ChunkIndex, completion: &Completion) {
-        assert!(self.resets > 0, "a reset ended that was not sent");
-        self.resets -= 1;
+        self.resets.ended(1);
         let status = completion.status;
         if status.is_drive_failure() {
             return self.stop(status);
         }
-        let is_good = status.is_success() || status == Status::INVALID_RESET;
+        self.chunk_is_reset(chunk, status.is_success() || status == Status::INVALID_RESET);
+    }
+
+    /// A chunk was reset, or cannot be.
+    fn chunk_is_reset(&mut self, chunk: ChunkIndex, is_good: bool) {
         assert!(!self.tails.holds(chunk), "chunk {} was reset with tails in it", chunk.0);
         self.stats.resets += 1;
         self.space.reset_done(chunk, is_good);

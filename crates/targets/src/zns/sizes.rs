@@ -121,8 +121,8 @@ pub struct Sizes {
     pub tail_chunks: u32,
     /// Chunks more than its share that an active zone may need.
     pub window_chunks: u32,
-    /// Good chunks, but those of lines kept for the log and checkpoints, that hold all zones and what is needed beside them: with as
-    /// many, zones are written.
+    /// Good chunks, but those of lines kept for the log and checkpoints, that hold all zones and what is needed beside them: with
+    /// as many, zones are written.
     pub chunks_needed: u32,
 }
 
@@ -241,12 +241,8 @@ impl Sizes {
             3 * interval_pages + 2 * u64::from(log_width) + largest.div_ceil(per_page.max(1)) + 4;
         let checkpoint = checkpoint_pages(ground, options, zone_count);
         assert!(zone_chunks >= width && width > 0, "zones of {zone_chunks} chunks over {width} units");
-        assert!(
-            limits.open <= limits.active,
-            "more zones may be open than active: {} of {}",
-            limits.open,
-            limits.active
-        );
+        let Limits { open, active, .. } = limits;
+        assert!(open <= active, "more zones may be open than active: {open} of {active}");
         let checkpoint_width = narrow(checkpoint / u64::from(chunk / unit)).clamp(1, units);
         let tail_width = units.min(TAIL_WIDTH_MAX);
         assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
@@ -327,7 +323,8 @@ pub const fn most_metadata_lines(lines: u32) -> u32 {
     lines / METADATA_LINES_OF
 }
 
-/// Lines that the log and checkpoints, which take `chunks`, have for themselves: those of the instance that exists, or of a new one.
+/// Lines that the log and checkpoints, which take `chunks`, have for themselves: those of the instance that exists, or of a new
+/// one.
 fn metadata_lines(
     ground: &Ground<'_>,
     options: &Options,

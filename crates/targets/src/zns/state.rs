@@ -9,6 +9,7 @@ use super::flight::Purpose;
 use super::level::Levelling;
 use super::options::Options;
 use super::requests::Requests;
+use super::reset::Resets;
 use super::retry::Retries;
 use super::sizes::Sizes;
 use super::space::{Role, Space};
@@ -99,7 +100,8 @@ pub struct Zns {
     pub(super) sequence: u64,
     /// The same when it was mounted.
     pub(super) mounted: u64,
-    pub(super) resets: usize,
+    /// Chunks that are being reset.
+    pub(super) resets: Resets,
     /// The instance is being mounted: nothing but its checkpoint and resets go on.
     pub(super) is_mounting: bool,
     /// Zones that became read only and nobody was told of, each once.

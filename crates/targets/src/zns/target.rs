@@ -29,7 +29,7 @@ impl Zns {
                 }
                 any |= self.write_log(buffers);
                 any |= self.write_checkpoint(buffers);
-                any |= self.reset();
+                any |= self.reset(buffers);
                 any |= !self.is_mounting && self.level(buffers);
             }
             any |= self.serve_reads(buffers);
@@ -224,6 +224,7 @@ impl Zns {
             Purpose::MoveRead => self.move_read(&completion, buffers),
             Purpose::MoveWrite => self.move_written(&completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
+            Purpose::Resets { batch } => self.resets_done(batch, &completion),
         }
         self.work_due = true;
     }

@@ -18,6 +18,7 @@ use super::level::Levelling;
 use super::options::Options;
 use super::program::pad;
 use super::requests::{REQUESTS_MAX, Requests};
+use super::reset::Resets;
 use super::retry::Retries;
 use super::sizes::{Fixed, Ground, Sizes, most_metadata_lines};
 use super::space::{Role, Space};
@@ -414,7 +415,7 @@ fn assemble(
         changes: Changes::Taken,
         sequence,
         mounted: sequence,
-        resets: 0,
+        resets: Resets::new(buffers),
         is_mounting: true,
         changed: VecDeque::new(),
         work_due: true,
