@@ -316,6 +316,7 @@ canaries! {
     zns_tail_covers_overwrite_is_found: "tail-covers-overwrite", Tiny;
     zns_oldest_of_area_is_found: "oldest-of-area", Tiny;
     zns_area_kept_is_found: "area-kept", Tiny;
+    zns_metadata_elsewhere_is_found: "metadata-elsewhere", Tiny;
 }
 
 /// Small zones, of which more are described.

@@ -60,7 +60,7 @@ impl Interface for KvInterface {
     fn wear_promise(target: &dyn KvTarget) -> Option<Promise> {
         let spread = counted::wear_spread(target)?;
         let put_off = counted::count_of(target, "wear_put_off_resets");
-        Some(Promise::Chunks { spread, of: None, put_off })
+        Some(Promise::Chunks { spread, of: None, put_off, first_line: 0 })
     }
 
     fn name(request: &KvRequest) -> &'static str {

@@ -36,7 +36,7 @@ pub(super) fn draw_by_chunk(draw: &mut Draw, target: &str, plan: &mut WorldPlan)
     plan.options.push(("wear_spread".to_owned(), draw.one_of(&[1, 1, 2, 4]).to_string()));
     if target == "zns" {
         // Zones so small that a tiny drive has a few that are written all the time, and many that are not.
-        let others = ["width", "zone_chunks", "area_units", "metadata"];
+        let others = ["width", "zone_chunks", "area_units"];
         plan.options.retain(|(name, _)| !others.contains(&name.as_str()));
         plan.options.push(("width".to_owned(), "1".to_owned()));
         plan.options.push(("zone_chunks".to_owned(), draw.one_of(&[1, 1, 2]).to_string()));

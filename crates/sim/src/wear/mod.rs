@@ -40,6 +40,8 @@ pub enum Promise {
         of: Option<Vec<ChunkId>>,
         /// Resets since the mount while there was no room.
         put_off: u64,
+        /// The chunks of each unit before this one wear on their own.
+        first_line: u32,
     },
 }
 
@@ -75,7 +77,9 @@ impl Wear {
     pub fn check(&mut self, flash: &Flash, promise: &Promise) -> Result<bool, Broken> {
         match promise {
             Promise::Lines { spread } => self.lines(flash, *spread),
-            Promise::Chunks { spread, of, put_off } => self.chunks(flash, *spread, of.as_deref(), *put_off),
+            Promise::Chunks { spread, of, put_off, first_line } => {
+                self.chunks(flash, (*spread, *put_off), of.as_deref(), *first_line)
+            }
         }
     }
 
@@ -102,12 +106,13 @@ impl Wear {
     fn chunks(
         &mut self,
         flash: &Flash,
-        spread: u32,
+        (spread, put_off): (u32, u64),
         of: Option<&[ChunkId]>,
-        put_off: u64,
+        first_line: u32,
     ) -> Result<bool, Broken> {
         let per_unit = flash.geometry().chunks_per_pu;
-        let all = self.units.iter().flat_map(|unit| (0..per_unit).map(move |at| unit.0 * per_unit + at));
+        let of_unit = first_line..per_unit;
+        let all = self.units.iter().flat_map(|unit| of_unit.clone().map(move |at| unit.0 * per_unit + at));
         let look = |chunk: ChunkId| {
             let state = flash.chunk(chunk).state;
             let is_full = of.map_or(state == ChunkState::Closed, |of| of.contains(&chunk));

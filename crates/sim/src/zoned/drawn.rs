@@ -57,7 +57,9 @@ impl Interface for ZonedInterface {
         let zones = 0..target.zone_geometry().zone_count;
         let full = zones.filter(|&zone| target.zone(zone).state == ZoneState::Full);
         let of = Some(full.flat_map(|zone| target.zone_chunks(zone)).collect());
-        Some(Promise::Chunks { spread, of, put_off: counted::count_of(target, "wear_put_off_resets") })
+        let put_off = counted::count_of(target, "wear_put_off_resets");
+        let first_line = counted::gauge(target, "metadata_lines").and_then(|lines| u32::try_from(lines).ok());
+        Some(Promise::Chunks { spread, of, put_off, first_line: first_line.unwrap_or(0) })
     }
 
     fn name(request: &ZonedRequest) -> &'static str {

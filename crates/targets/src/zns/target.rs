@@ -291,6 +291,11 @@ impl Target for Zns {
                 u64::from(self.chunks_needed()),
             ),
             gauge(
+                "metadata_lines",
+                "Lines kept for the log and checkpoints; 0: none.",
+                u64::from(self.sizes.metadata_lines),
+            ),
+            gauge(
                 "filling_chunks",
                 "Chunks that are padded to their end.",
                 u64::try_from(self.filling.len() + self.padded.len()).expect("an index"),
