@@ -86,6 +86,7 @@ impl Zns {
         if chunks.len() < 2 || self.resets.lists.is_empty() {
             return chunks.into_iter().for_each(|chunk| self.send_reset(chunk));
         }
+        assert!(self.resets.chunks >= chunks.len(), "resets are sent that nobody counted");
         let list = self.resets.lists.pop().expect("there is one");
         for (place, &chunk) in buffers.addresses_mut(list).iter_mut().zip(&chunks) {
             *place = Ppa::new(self.space.shape.chunk_id(chunk), 0);

@@ -184,10 +184,12 @@ impl Segments {
             rest.retain(|segment| segment.start < at);
             self.rest.take_if(|rest| rest.is_empty());
         }
+        assert!(!self.is_empty() || self.rest.is_none(), "there is a second segment and no first");
     }
 
     /// The last has one column more.
     pub fn widen_last(&mut self, column: Column) {
+        assert!(!self.is_empty(), "there is no segment to be widened");
         let last = self.rest.as_mut().and_then(|rest| rest.last_mut());
         let columns = last.map_or(&mut self.first, |last| &mut last.columns);
         let mut widened = std::mem::take(columns).into_vec();

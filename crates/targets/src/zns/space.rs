@@ -87,6 +87,7 @@ impl Space {
     ) -> Self {
         let open_on = vec![0; usize_of(shape.units())];
         let lines = sizes.metadata_lines;
+        assert!(lines <= shape.lines(), "{lines} lines are kept of {}", shape.lines());
         let of_all = |chunk: ChunkIndex| {
             if shape.split_chunk(chunk).0.0 < lines { ChunkUse::Bad } else { usage(chunk) }
         };

@@ -130,6 +130,7 @@ fn find_newest(
             Err(error) => return Err(error),
         };
         let info = load::info(&checkpoint.sections)?;
+        assert!(lines < all, "all lines were asked, and there are {all}");
         if options.has_canary(Canary::MetadataElsewhere) || (1..=lines).contains(&info.metadata_lines) {
             return Ok((Some((checkpoint, info)), pages));
         }
