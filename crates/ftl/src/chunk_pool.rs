@@ -106,6 +106,7 @@ impl ChunkPool {
 
     /// What a chunk is used for.
     #[must_use]
+    #[inline]
     pub fn get(&self, chunk: ChunkIndex) -> ChunkUse {
         self.uses[chunk.index()]
     }

@@ -11,7 +11,7 @@ use super::store::Store;
 use super::write_buffer::{BufferUnitId, StreamIndex};
 use crate::journal::outcome;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, PhysicalAddress, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Append, AppendEvent, ChunkUse, PhysicalAddress, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 
 impl<S: Store> Ox<S> {
@@ -77,9 +77,9 @@ impl<S: Store> Ox<S> {
         let point = &mut data_points[stream.index()];
         let may_open = space.allows(claim);
         if claim == Claim::User && space.is_any_marked() {
-            let is_quiet = |space: &Space<S::Live>, chunk| !space.is_marked(space.pool.group_of(chunk));
-            let next = point
-                .next_among(sizes.unit, space, may_open, is_quiet, |space, units| space.open(units, claim));
+            let next = point.next_among(sizes.unit, space, may_open, Space::is_quiet, |space, units| {
+                space.open(units, claim)
+            });
             if next.is_some() {
                 return next;
             }
@@ -183,11 +183,18 @@ impl<S: Store> Ox<S> {
     /// The buffer unit that holds what lies at a place which cannot be read yet, and which of its sectors that is.
     pub(crate) fn held(&self, place: PhysicalAddress) -> Option<(BufferUnitId, u32)> {
         let (chunk, sector) = self.space.shape.chunk_of(place);
-        if self.space.pool.get(chunk) != ocssd_ftl::ChunkUse::Open {
-            return None;
-        }
-        let at = Append { chunk, sector };
-        let held = self.data_points.iter().find_map(|point| point.held(at));
+        self.held_at(Append { chunk, sector })
+    }
+
+    /// The same, of a sector of a chunk.
+    #[inline]
+    pub(crate) fn held_at(&self, at: Append) -> Option<(BufferUnitId, u32)> {
+        if self.space.pool.get(at.chunk) == ChunkUse::Open { self.held_in_open(at) } else { None }
+    }
+
+    fn held_in_open(&self, at: Append) -> Option<(BufferUnitId, u32)> {
+        // Users' point comes first, and has most open chunks.
+        let held = self.data_points.iter().find(|point| point.has(at.chunk)).and_then(|point| point.held(at));
         assert!(
             held.is_none_or(|(_, offset)| usize_of(offset) < usize_of(self.sizes.unit)),
             "beyond a buffer unit"

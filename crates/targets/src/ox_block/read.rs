@@ -13,7 +13,7 @@ use crate::ox::state::Ending;
 use crate::ox::write_buffer::BufferUnitId;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, Mapped, SectorTag};
+use ocssd_ftl::{Append, Kind, Mapped, SectorTag};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Completion, Op, Ppa, Status, VECTOR_MAX};
 
@@ -57,11 +57,12 @@ impl OxBlock {
             return None;
         }
         let Mapped::Media(place) = self.store.l2p.get(block) else { return None };
-        if self.is_lost(place) || self.held(place).is_some() {
+        let (chunk, sector) = self.space.shape.chunk_of(place);
+        if self.is_lost(place) || self.held_at(Append { chunk, sector }).is_some() {
             return None;
         }
-        self.space.hold(self.space.shape.chunk_of(place).0);
-        let first = self.space.shape.ppa(place);
+        self.space.hold(chunk);
+        let first = Ppa::new(self.space.shape.chunk_id(chunk), sector);
         buffers.addresses_mut(buffer)[0] = first;
         self.store.stats.user_read += 1;
         let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer: Some(buffer) };

@@ -87,8 +87,9 @@ pub struct OpenTransactions {
 
 impl OpenTransactions {
     /// What the request of this tag is of a transaction.
+    #[inline]
     pub fn role_of(&self, tag: Tag) -> Option<Role> {
-        self.joined.get(&tag).copied()
+        if self.joined.is_empty() { None } else { self.joined.get(&tag).copied() }
     }
 
     /// A request with a role came, and was taken or not.

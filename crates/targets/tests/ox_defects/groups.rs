@@ -76,3 +76,40 @@ fn a_group_that_loses_its_chunks_does_not_end_changes() {
         }
     }
 }
+
+/// Neither their data nor their pages of the log go where garbage is collected.
+#[test]
+fn writes_do_not_wait_for_garbage_collection_in_another_group() {
+    const UNIT: u32 = 4;
+    let mut drive = config(24);
+    drive.geometry = Geometry { mw_cunits: 8, ..Geometry::example(8, 1, 24, 32, UNIT) };
+    let options = [("log_copies", "1"), ("over_provisioning_percent", "60")];
+    let mut rig = Rig::new(drive, &options, Nanos(0), "a marked group");
+    let units = u32::try_from(rig.host.target(TargetId(0)).block_count()).expect("small") / UNIT;
+    let mut prng = Prng::new(1);
+    let write = |rig: &mut Rig, unit: u32| {
+        let (began, request) = (rig.now(), rig.write_of(unit * UNIT, UNIT, 1));
+        assert!(rig.ask(request).status.is_success(), "{}", rig.label);
+        rig.now().saturating_since(began)
+    };
+    let alone = (0..units).map(|unit| write(&mut rig, unit)).max().expect("units");
+    assert_eq!(rig.counter("victims"), 0, "there is garbage to collect in a first pass");
+    let mut at_random = |rig: &mut Rig| {
+        let unit = u32::try_from(prng.below(u64::from(units))).expect("small");
+        write(rig, unit)
+    };
+    for _ in 0..4 * units {
+        at_random(&mut rig);
+    }
+    let victims = rig.counter("victims");
+    let took: Vec<Nanos> = (0..1_000).map(|_| at_random(&mut rig)).collect();
+    let victims = rig.counter("victims") - victims;
+    assert!(victims > 10, "{victims} chunks were emptied meanwhile");
+    let slow = took.iter().filter(|&&took| took > alone).count();
+    println!(
+        "{victims} victims, {slow} of {} writes took longer than {alone:?}, {:?}",
+        took.len(),
+        took.iter().max()
+    );
+    assert!(slow < 20, "{slow} writes took longer than the longest without garbage: {alone:?}");
+}
