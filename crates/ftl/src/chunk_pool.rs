@@ -106,7 +106,6 @@ impl ChunkPool {
 
     /// What a chunk is used for.
     #[must_use]
-    #[inline]
     pub fn get(&self, chunk: ChunkIndex) -> ChunkUse {
         self.uses[chunk.index()]
     }

@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_flush_takes_memory_for_its_own_bytes_and_none_for_the_hosts() {
-        assert_eq!(FlushBuffer::Own(vec![7; 300].into()).own_bytes(), 300);
+        assert_eq!(FlushBuffer::Own(vec![7; 300]).own_bytes(), 300);
         let piece = Piece { buffer: BufId(1), first_byte: 0, bytes: 300 };
         assert_eq!(FlushBuffer::Host(piece).own_bytes(), 0);
     }

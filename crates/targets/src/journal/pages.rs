@@ -79,16 +79,6 @@ pub trait PageChunks {
     /// Opens a free chunk on one of these units for pages of this kind.
     fn open_for(&mut self, units: &[UnitIndex], kind: PageKind) -> Option<ChunkIndex>;
 
-    /// True if some groups are better left alone, for pages wait there, and others are not: the log goes to those if it can.
-    fn is_partly_busy(&self) -> bool {
-        false
-    }
-
-    /// True of a chunk in one of those others.
-    fn is_quiet(&self, _chunk: ChunkIndex) -> bool {
-        true
-    }
-
     /// A page of this number is in a chunk.
     fn has_page(&mut self, chunk: ChunkIndex, number: u64);
 

@@ -109,26 +109,21 @@ impl PagePoints {
         self.side = (self.side + 1) % self.checkpoints.len();
     }
 
-    /// The place of a copy of a page of the log, where no cut takes the page with both, and if it may be where nobody else keeps
-    /// the media busy. If there is none, the copy waits for what is in flight; with nothing in flight any unit will do.
-    pub fn next_of_log<C: PageChunks>(
+    /// The place of a copy of a page of the log, where no cut takes the page with both. If there is none, the copy waits for what
+    /// is in flight; with nothing in flight any unit will do.
+    pub fn next_of_log(
         &mut self,
         page: LogCopy,
         sectors: u32,
-        chunks: &mut C,
+        chunks: &mut impl PageChunks,
     ) -> Option<Append> {
         let is_idle = self.log.iter().all(|point| point.in_flight() == 0);
-        let is_partly_busy = chunks.is_partly_busy();
         let Self { all, log, log_places, .. } = self;
         let point = &mut log[usize_of(page.copy)];
-        let mut next = |is_quiet_only: bool| {
-            let may =
-                |chunks: &C, chunk| log_places.is_safe(chunk) && (!is_quiet_only || chunks.is_quiet(chunk));
-            point
-                .next_among(sectors, chunks, true, may, |chunks, units| chunks.open_for(units, PageKind::Log))
-        };
-        let quiet = if is_partly_busy { next(true) } else { None };
-        let at = match quiet.or_else(|| next(false)) {
+        let may = |_: &_, chunk| log_places.is_safe(chunk);
+        let at = point
+            .next_among(sectors, chunks, true, may, |chunks, units| chunks.open_for(units, PageKind::Log));
+        let at = match at {
             None if is_idle => point.next(sectors, |_| chunks.open_for(all, PageKind::Log)),
             at => at,
         }?;

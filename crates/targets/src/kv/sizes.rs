@@ -395,7 +395,7 @@ mod tests {
             Options { index_cache_bytes: Some(0), over_provisioning_percent: 50, ..Options::default() };
         let all = Sizes::new(&geometry, &shape, &options, 800, None).expect("it fits");
         assert_eq!(all.index_room_bytes, INDEX_ROOM * all.promised.index_bytes_max);
-        let in_memory = Options { index_cache_bytes: None, ..options.clone() };
+        let in_memory = Options { index_cache_bytes: None, ..options };
         let base = Base::new(&geometry, &shape);
         let chunk_room = base.units_per_chunk * base.unit_room;
         assert!(all.index_room_bytes > 4 * chunk_room, "{all:?}");

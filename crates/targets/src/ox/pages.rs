@@ -22,14 +22,6 @@ impl<L: Live> PageChunks for Space<L> {
         self.open(units, claim)
     }
 
-    fn is_partly_busy(&self) -> bool {
-        self.is_partly_marked()
-    }
-
-    fn is_quiet(&self, chunk: ChunkIndex) -> bool {
-        Self::is_quiet(self, chunk)
-    }
-
     fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
         Self::has_page(self, chunk, number);
     }

@@ -77,9 +77,9 @@ impl<S: Store> Ox<S> {
         let point = &mut data_points[stream.index()];
         let may_open = space.allows(claim);
         if claim == Claim::User && space.is_any_marked() {
-            let next = point.next_among(sizes.unit, space, may_open, Space::is_quiet, |space, units| {
-                space.open(units, claim)
-            });
+            let is_quiet = |space: &Space<S::Live>, chunk| !space.is_marked(space.pool.group_of(chunk));
+            let next = point
+                .next_among(sizes.unit, space, may_open, is_quiet, |space, units| space.open(units, claim));
             if next.is_some() {
                 return next;
             }

@@ -186,19 +186,9 @@ impl<L: Live> Space<L> {
         self.marked[usize::try_from(group).expect("32 bits fit an index")]
     }
 
-    /// False while garbage is collected in a chunk's group: what is written there waits.
-    pub fn is_quiet(&self, chunk: ChunkIndex) -> bool {
-        !self.is_marked(self.pool.group_of(chunk))
-    }
-
     /// True while garbage is collected in some group.
     pub fn is_any_marked(&self) -> bool {
         self.marked.contains(&true)
-    }
-
-    /// True while garbage is collected in some group, and in another is not.
-    pub fn is_partly_marked(&self) -> bool {
-        self.is_any_marked() && self.marked.contains(&false)
     }
 
     /// True if a free chunk may be opened for this claim, wherever one is.
