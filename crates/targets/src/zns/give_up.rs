@@ -17,20 +17,24 @@ impl Zns {
     /// Nothing is in flight, so nothing would bring the zone a place.
     pub(super) fn give_up_zone(&mut self, buffers: &mut Buffers) -> bool {
         assert_eq!(self.flight.len(), 0, "a zone is given up while commands are under way");
-        let durable = self.journal.log.durable();
-        let lacks_place = |&key: &SlabKey| {
-            let writer = self.writers.get(key);
-            let has_unplaced = !writer.ready.is_empty() || !writer.failed.is_empty();
-            has_unplaced && writer.wait <= durable && writer.moved.is_empty()
-        };
-        let found = self.turns.iter().copied().find(lacks_place);
-        match found {
+        match self.zone_without_place() {
             Some(key) if self.has_log_room(1) => {
                 self.make_read_only(key, buffers);
                 true
             }
             _ => self.forget_lost(),
         }
+    }
+
+    /// The writer of a zone that has units to be programmed, and nothing to wait for but a place.
+    pub(super) fn zone_without_place(&self) -> Option<SlabKey> {
+        let durable = self.journal.log.durable();
+        let lacks_place = |&key: &SlabKey| {
+            let writer = self.writers.get(key);
+            let has_unplaced = !writer.ready.is_empty() || !writer.failed.is_empty();
+            has_unplaced && writer.wait <= durable && writer.moved.is_empty()
+        };
+        self.turns.iter().copied().find(lacks_place)
     }
 
     fn make_read_only(&mut self, key: SlabKey, buffers: &mut Buffers) {
@@ -55,6 +59,10 @@ impl Zns {
         self.await_log(end);
         for request in waiters {
             self.requests.give_up(request, Status::ZONE_IS_READ_ONLY);
+        }
+        if let Some(request) = self.shutdown {
+            // It is what makes blocks durable that nobody waits for.
+            self.requests.fail(request, Status::WRITE_FAULT);
         }
         for op in queue {
             match op {

@@ -173,7 +173,8 @@ impl Zns {
         let waits = self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || writer.has_waiters())
             || !self.waits.is_empty()
             || !self.flushes.is_empty()
-            || self.journal.is_writing();
+            || self.journal.is_writing()
+            || self.shutdown.is_some() && self.zone_without_place().is_some();
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
         if is_stuck && self.may_end_move() {
             // Its chunk may be the one that is wanted.

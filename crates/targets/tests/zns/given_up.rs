@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, UNITS, config};
 use ocssd_flash::{FaultKind, ScheduledFault};
-use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneState};
+use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneState, ZonedOp};
 use ocssd_lightnvm::{ChunkId, Status};
 use std::ops::Range;
 
@@ -79,6 +79,29 @@ fn a_zone_without_a_chunk_becomes_read_only_and_is_told_once() {
     assert_eq!(rig.manage(ZoneAction::Reset, geometry.start_of(0)), Status::SUCCESS);
     assert_eq!(rig.write(geometry.start_of(0), 8, 3), Status::SUCCESS);
     assert_eq!(rig.flush(), Status::SUCCESS);
+}
+
+/// Nobody waits for the blocks but the shutdown, which would else wait for ever.
+#[test]
+fn a_shutdown_fails_that_only_a_zone_without_a_place_holds_up() {
+    let (zone, answered) = write_until_given_up(&mut worn_rig(OPTIONS, 20..32));
+    let mut rig = worn_rig(OPTIONS, 20..32);
+    let geometry = rig.geometry();
+    for before in 0..zone {
+        for block in 0..geometry.capacity_blocks {
+            let status = rig.write(geometry.start_of(before) + block, 1, fill(before, block));
+            assert_eq!(status, Status::SUCCESS, "block {block} of zone {before}");
+        }
+    }
+    assert_eq!(rig.flush(), Status::SUCCESS);
+    assert!(answered > 0, "zone {zone} takes no block");
+    for block in 0..answered {
+        let status = rig.write(geometry.start_of(zone) + block, 1, fill(zone, block));
+        assert_eq!(status, Status::SUCCESS, "block {block} of zone {zone}");
+    }
+    assert!(rig.state(zone) != ZoneState::ReadOnly, "nobody waits yet");
+    assert_eq!(rig.ask(ZonedOp::Shutdown, 0, 0, None).0.status, Status::WRITE_FAULT);
+    assert_eq!(rig.state(zone), ZoneState::ReadOnly);
 }
 
 #[test]

@@ -345,7 +345,7 @@ fn what_is_not_there_is_refused_and_changes_nothing() {
     assert_eq!(world.write(line, tagged, &[0; 4096]).status.status, Status::INVALID_FIELD);
     assert_eq!(world.write(line, append(0, 2), &[0; 4096]).status.status, Status::INVALID_SGL_LENGTH);
     let with_zeroes = world.write(line, zeroes(0, 1), &[0; 4096]);
-    assert_eq!(with_zeroes.status.status, Status::INVALID_SGL_LENGTH);
+    assert_eq!(with_zeroes.status.status, Status::INVALID_SGL_TYPE, "its opcode moves none");
     let zoned_of_blocks = Sqe { nsid: 1, ..send(ZoneAction::Open, 0) };
     assert_eq!(status(&mut world, line, zoned_of_blocks), Status::INVALID_OPCODE);
     for sqe in [send_all(ZoneAction::Reset), append(0, 1), Sqe::write(NSID, io(0, 1))] {
