@@ -10,12 +10,10 @@
 //! the other, until the unit is written in its own place.
 //!
 //! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`buffer_units`), or into the
-//! zone's random write `area` (`place`), where units go
-//! (`stripe`, `unit_load`) and `program`, `tails`, reads (`direct_read`, `read`, `retry`), what is logged (`journal`,
-//! `log_pages`), `extension`s of descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), chunks that
-//! are moved for their wear (`level`),
-//! ends (`stop`), `mount`; `state` owns the parts,
-//! `target` is what the host sees.
+//! zone's random write `area` (`place`), where units go (`stripe`, `unit_load`) and what is kept of that (`zone`, `segments`),
+//! `program`, `tails`, reads (`direct_read`, `read`, `retry`), what is logged (`journal`, `log_pages`), `extension`s of
+//! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), chunks that are moved for their wear (`level`),
+//! ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees.
 //! Deliberately not here: conventional zones, which the interface does not have.
 
 mod area;
