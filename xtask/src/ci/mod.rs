@@ -72,7 +72,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "histories",
-        shows: "transactions of ox-block are whole, in order, and stay, after kills, says porcupine (300, and kv, with --long)",
+        shows: "transactions of ox-block and kv are whole, in an order, and stay, after kills, says porcupine (300 of each with --long)",
         run: histories,
     },
     Step {

@@ -1,8 +1,9 @@
 //! Who may look at keys, and change them, while a command of several steps is under way.
 //!
 //! A command asks for all its keys at once and waits in each one's line; since lines are joined together, in one order, nobody
-//! waits in a circle. Those who only look share a key. A command that is a single request to the target needs no lock, and only
-//! asks whether somebody has one: the target carries requests out in order. Deliberately not here: what the commands are.
+//! waits in a circle. Those who only look share a key, and so do those who replace values without looking, for the target carries
+//! requests out in order: they hold a key only so that nobody looks before what they did is durable. Deliberately not here: what
+//! the commands are.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,6 +16,8 @@ pub struct Holder(pub u32);
 pub enum Mode {
     /// Looking; others may look too.
     Shared,
+    /// Replacing, without a look, by one request to the target; others may do that too. It never waits ([`Locks::is_replaceable`]).
+    Replacing,
     /// Changing.
     Exclusive,
 }
@@ -34,6 +37,7 @@ impl Line {
         let may = match self.waiting.front() {
             _ if self.holding == 0 => true,
             Some((_, Mode::Shared)) => mode == Mode::Shared,
+            Some((_, Mode::Replacing)) => mode == Mode::Replacing,
             _ => false,
         };
         may.then(|| {
@@ -57,7 +61,14 @@ impl Locks {
         !self.lines.is_empty() && self.lines.contains_key(key)
     }
 
-    /// Joins the lines at these keys, each named once; returns how many of them it has to wait for.
+    /// Nobody holds the key or waits for it but those who replace it.
+    #[must_use]
+    pub fn is_replaceable(&self, key: &[u8]) -> bool {
+        self.lines.get(key).is_none_or(|line| line.waiting.iter().all(|(_, mode)| *mode == Mode::Replacing))
+    }
+
+    /// Joins the lines at these keys, each named once; returns how many of them it has to wait for. Who replaces has asked for
+    /// each whether it may ([`Self::is_replaceable`]): if it waited for one, another could pass it at the next.
     pub fn enter<'a>(&mut self, holder: Holder, keys: impl Iterator<Item = (&'a [u8], Mode)>) -> usize {
         let mut missing = 0;
         for (key, mode) in keys {
@@ -68,6 +79,7 @@ impl Locks {
             line.waiting.push_back((holder, mode));
             let is_next = line.holding + 1 == line.waiting.len();
             if !is_next || line.promote().is_none() {
+                assert!(mode != Mode::Replacing, "who replaces waits for others");
                 missing += 1;
             }
         }
@@ -127,6 +139,22 @@ mod tests {
         assert!(locks.is_locked(b"a") && !locks.is_locked(b"b"));
         assert!(leave(&mut locks, 4, &["a"]).is_empty());
         assert!(locks.lines.is_empty());
+    }
+
+    #[test]
+    fn those_who_replace_share_until_somebody_waits_to_look() {
+        use Mode::{Replacing, Shared};
+        let mut locks = Locks::default();
+        for holder in 1..3 {
+            assert!(locks.is_replaceable(b"a"));
+            assert_eq!(enter(&mut locks, holder, &[("a", Replacing)]), 0);
+        }
+        assert_eq!(enter(&mut locks, 3, &[("a", Shared)]), 1);
+        assert!(!locks.is_replaceable(b"a") && locks.is_replaceable(b"b"));
+        assert!(leave(&mut locks, 2, &["a"]).is_empty());
+        assert_eq!(leave(&mut locks, 1, &["a"]), [3]);
+        assert!(!locks.is_replaceable(b"a"), "somebody looks");
+        assert!(leave(&mut locks, 3, &["a"]).is_empty() && locks.is_replaceable(b"a"));
     }
 
     #[test]

@@ -23,10 +23,29 @@ pub struct MemoryStore {
     pub capacity: usize,
     /// Requests about this key fail.
     pub bad: Option<Vec<u8>>,
+    /// So many requests looked at a key before a change of it was told to be durable.
+    pub undurable_reads: u32,
+    /// Keys of changes that were not told to be durable yet.
+    undurable: Vec<(Token, Vec<Vec<u8>>)>,
     open: Vec<(Token, Outcome)>,
 }
 
 impl MemoryStore {
+    /// Counts a look at what a power cut may take away yet, and notes what a change names.
+    fn look_for_undurable(&mut self, token: Token, op: &StoreOp) {
+        match op {
+            StoreOp::Retrieve { key, .. } => {
+                let is_undurable = self.undurable.iter().any(|(_, keys)| keys.contains(key));
+                self.undurable_reads += u32::from(is_undurable);
+            }
+            StoreOp::Change(changes) => {
+                let keys = changes.iter().map(|(key, _)| key.clone()).collect();
+                self.undurable.push((token, keys));
+            }
+            StoreOp::List { .. } | StoreOp::Flush => {}
+        }
+    }
+
     /// Carries a request out.
     fn carry_out(&mut self, op: StoreOp) -> Outcome {
         match op {
@@ -99,8 +118,14 @@ impl World {
     /// A world with so many clients.
     #[must_use]
     pub fn new(clients: u32, memory_bytes: u64, seed: u64) -> Self {
+        Self::with(clients, memory_bytes, seed, true)
+    }
+
+    /// The same, whose changes are durable when they are answered, or a second later.
+    #[must_use]
+    pub fn with(clients: u32, memory_bytes: u64, seed: u64, is_durable_at_reply: bool) -> Self {
         let limits = StoreLimits { key_bytes_max: 255, value_bytes_max: 8 << 20, changes_max: 1000 };
-        let settings = Settings { limits, memory_bytes, is_read_only: false, is_durable_at_reply: true };
+        let settings = Settings { limits, memory_bytes, is_read_only: false, is_durable_at_reply };
         let now_ms = 1_700_000_000_000;
         let database = Rc::new(RefCell::new(Database::new(settings, now_ms, seed)));
         let (dispatcher, _) = MemoryDisks::new(&[("", 8)], [1, 1, 1]);
@@ -149,6 +174,7 @@ impl World {
     fn take_requests(&mut self) {
         let mut database = self.database.borrow_mut();
         while let Some(StoreRequest { token, op }) = database.poll_request() {
+            self.store.look_for_undurable(token, &op);
             let outcome = self.store.carry_out(op);
             self.store.open.push((token, outcome));
         }
@@ -165,6 +191,7 @@ impl World {
         if open > 0 {
             let chosen = usize::try_from(self.random.below(open)).expect("few");
             let (token, outcome) = self.store.open.swap_remove(chosen);
+            self.store.undurable.retain(|(of, _)| *of != token);
             self.database.borrow_mut().on_outcome(token, outcome);
             any = true;
         }

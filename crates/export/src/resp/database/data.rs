@@ -101,7 +101,10 @@ impl Data {
     }
 
     /// How it needs each of its keys, by place; nothing if it is a single request to the store that nobody is in the way of.
-    fn modes(&self, locks: &Locks) -> Vec<Mode> {
+    ///
+    /// If changes are durable at their replies, nobody may see one before: what a reply showed would be gone after a power cut.
+    /// So also a change of a single request holds its keys then, and a look waits for it.
+    fn modes(&self, locks: &Locks, is_durable_at_reply: bool) -> Vec<Mode> {
         let count = self.view.len();
         let writes = |command: &Command| command.access == Access::Writes;
         match self.purpose {
@@ -112,10 +115,12 @@ impl Data {
                 let (command, _) = self.calls[0];
                 let reads = (0..count).any(|place| self.view.key(place).1 != Fetch::Nothing);
                 let is_free = || !self.view.keys().any(|key| locks.is_locked(key));
+                let is_replaceable = || self.view.keys().all(|key| locks.is_replaceable(key));
                 match writes(command) {
-                    false if count == 1 => Vec::new(),
+                    false if count == 1 && (!is_durable_at_reply || is_free()) => Vec::new(),
                     false => vec![Mode::Shared; count],
-                    true if !reads && is_free() => Vec::new(),
+                    true if !reads && is_durable_at_reply && is_replaceable() => vec![Mode::Replacing; count],
+                    true if !reads && !is_durable_at_reply && is_free() => Vec::new(),
                     true => vec![Mode::Exclusive; count],
                 }
             }
@@ -132,15 +137,25 @@ impl Data {
     }
 
     /// Joins the lines at its keys. True if it has to wait.
-    pub(super) fn wait_for_keys(&mut self, holder: Holder, locks: &mut Locks) -> bool {
-        self.modes = self.modes(locks);
+    pub(super) fn wait_for_keys(
+        &mut self,
+        holder: Holder,
+        locks: &mut Locks,
+        is_durable_at_reply: bool,
+    ) -> bool {
+        self.modes = self.modes(locks, is_durable_at_reply);
         self.missing = locks.enter(holder, self.view.keys().zip(self.modes.iter().copied()));
         self.missing > 0
     }
 
-    /// It is of several steps, in which it holds its keys.
-    pub(super) const fn holds(&self) -> bool {
+    /// It holds its keys, or waits for them.
+    const fn holds(&self) -> bool {
         !self.modes.is_empty()
+    }
+
+    /// It is a single request to the store, and waits for nobody.
+    pub(super) fn is_single(&self) -> bool {
+        matches!(self.modes.first(), None | Some(Mode::Replacing))
     }
 
     /// It holds one more key. True if those are all.
@@ -273,12 +288,11 @@ impl Database {
             Ok(bytes)
         } else if !data.holds() {
             // It may be another value by now, so it is read again from the start: at once, or piece by piece under a lock.
-            data.open += 1;
-            if total <= CHUNK_BYTES {
+            if total <= CHUNK_BYTES && !self.locks.is_locked(&name) {
+                data.open += 1;
                 self.request(key, place, StoreOp::Retrieve { key: name, offset: 0, bytes: total });
                 return true;
             }
-            data.open -= 1;
             data.modes = vec![Mode::Shared];
             data.missing = self.locks.enter(Holder(key.0), data.view.keys().zip([Mode::Shared]));
             if data.missing == 0 {

@@ -293,8 +293,9 @@ impl Database {
             }
             Work::Data(data) => {
                 self.active += 1;
-                let waits = data.wait_for_keys(Holder(key.0), &mut self.locks);
-                let is_single = !data.holds();
+                let is_durable = self.settings.is_durable_at_reply;
+                let waits = data.wait_for_keys(Holder(key.0), &mut self.locks, is_durable);
+                let is_single = data.is_single();
                 self.put(key, task);
                 if !waits {
                     self.ready.push_back(key);

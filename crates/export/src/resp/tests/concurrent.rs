@@ -27,6 +27,43 @@ fn any_request(random: &mut Prng) -> Vec<u8> {
     }
 }
 
+/// Clients ask at random, and outcomes come in any order.
+fn ask_at_random(world: &mut World, random: &mut Prng) {
+    for _ in 0..60 {
+        let client = usize::try_from(random.below(CLIENTS.try_into().unwrap())).unwrap();
+        let bytes = match random.below(6) {
+            0 => request(&[b"get", b"one"]),
+            1 => request(&[b"set", b"one", b"8", b"nx"]),
+            2 => request(&[b"set", b"one", &[b'9'; 10_000]]),
+            _ => any_request(random),
+        };
+        world.send(client, &bytes).unwrap();
+        for _ in 0..random.below(5) {
+            world.step();
+        }
+    }
+    world.settle();
+}
+
+/// What a reply showed must still be there after a power cut, so nobody looks at a key while a change of it is not durable.
+#[test]
+fn nobody_sees_what_is_not_durable_if_replies_promise_that() {
+    let mut undurable_reads = [0, 0];
+    for seed in 0..60 {
+        for (of, is_durable_at_reply) in undurable_reads.iter_mut().zip([true, false]) {
+            let mut world = World::with(u32::try_from(CLIENTS).unwrap(), MEMORY, seed, is_durable_at_reply);
+            ask_at_random(&mut world, &mut Prng::new(seed));
+            *of += world.store.undurable_reads;
+            assert!(
+                *of == 0 || !is_durable_at_reply,
+                "seed {seed}: a reply shows what a power cut may take away"
+            );
+            world.finish();
+        }
+    }
+    assert!(undurable_reads[1] > 100, "looks and changes hardly met: {undurable_reads:?}");
+}
+
 /// The two are equal in every answer of MGET, as all that changes them changes both.
 #[test]
 fn several_keys_are_seen_as_they_were_at_one_time() {
