@@ -2,6 +2,7 @@
 
 use crate::program::{Answer, Program};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -192,6 +193,26 @@ fn a_virtual_drive_of_any_media_passes_its_own_rules() {
     let findings = &result(&program)["ocssd"]["verdict"];
     assert_ne!(findings["outcome"], "fail", "{findings}");
     assert!(answer.out.contains("media_read_ns: 3000"), "{}", answer.out);
+}
+
+/// Places drawn in the order in which they were written before lie side by side on media, and half of the reads found what they
+/// wanted in a page register: the default drive failed its own rules.
+#[test]
+fn every_job_draws_places_of_its_own_so_that_random_reads_do_not_follow_random_writes() {
+    let program = Program::new();
+    let cells = "--cell randread-4k-qd1 --time 1s --repetitions 2 --quick --quiet";
+    let answer = program.run(&format!("profile --emulated cidr20 {cells}"));
+    assert_eq!(answer.code, 0, "{}{}", answer.out, answer.err);
+    let kept = result(&program);
+    let jobs = kept["jobs"].as_array().expect("jobs");
+    let seeds: BTreeSet<&str> =
+        jobs.iter().filter_map(|job| job["job options"]["randseed"].as_str()).collect();
+    assert_eq!((jobs.len(), seeds.len()), (2, 2), "{seeds:?}");
+    let mean = kept["ocssd"]["profile"]["cells"][0]["latency_ns"]["mean"].as_f64();
+    assert!(
+        mean.is_some_and(|mean| mean > 60_000.0),
+        "a sense of 40 us, 10 us on the channel, and the host: {mean:?}"
+    );
 }
 
 #[test]
