@@ -9,6 +9,7 @@ mod chunk_wear;
 pub mod eleos;
 mod flight;
 mod journal;
+mod kept_size;
 pub mod kv;
 pub mod kv_block;
 pub mod lightlsm;

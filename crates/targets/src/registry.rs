@@ -506,13 +506,13 @@ fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Re
 fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let options = read(ox_block::Options::default(), ox_block::Options::set, spec.options)?;
     let (target, report) = OxBlock::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
-    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+    Ok(Made { notes: target.notes(&report, device.geometry(), spec.options), target: Box::new(target) })
 }
 
 fn make_eleos(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn LogTarget>, String> {
     let options = read(eleos::Options::default(), eleos::Options::set, spec.options)?;
     let (target, report) = Eleos::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
-    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+    Ok(Made { notes: target.notes(&report, device.geometry(), spec.options), target: Box::new(target) })
 }
 
 fn make_lightlsm(
@@ -522,13 +522,13 @@ fn make_lightlsm(
     let options = read(lightlsm::Options::default(), lightlsm::Options::set, spec.options)?;
     let (target, report) =
         LightLsm::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
-    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+    Ok(Made { notes: target.notes(&report, device.geometry(), spec.options), target: Box::new(target) })
 }
 
 fn make_kv(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn KvTarget>, String> {
     let options = read(kv::Options::default(), kv::Options::set, spec.options)?;
     let (target, report) = Kv::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
-    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+    Ok(Made { notes: target.notes(&report, device.geometry(), spec.options), target: Box::new(target) })
 }
 
 fn make_kv_block(

@@ -5,9 +5,11 @@
 use super::extent::{GRAIN_BYTES, PART_BYTES_MAX, SPOT_MAX};
 use super::options::Options;
 use super::store::Eleos;
+use crate::kept_size;
 use crate::mount_error::MountError;
 use crate::ox::mount::MountReport;
-use ocssd_lightnvm::{BlockingDevice, PuId};
+use ocssd_lightnvm::{BlockingDevice, Geometry, PuId};
+use std::iter;
 
 impl Eleos {
     /// Makes an instance on fresh units, or recovers the one that is there.
@@ -37,6 +39,18 @@ impl Eleos {
             )));
         }
         Self::mount_with(device, units, &options.common)
+    }
+
+    /// What there is to say to whoever mounted it with these options.
+    #[must_use]
+    pub fn notes(
+        &self,
+        report: &MountReport,
+        geometry: &Geometry,
+        stated: &[(String, String)],
+    ) -> Vec<String> {
+        let kept = kept_size::notes(self.kept_size(report, geometry).as_slice(), stated);
+        iter::once(self.describe(report)).chain(kept).collect()
     }
 
     /// One sentence for whoever mounted it.

@@ -3,9 +3,46 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::mount::MountReport;
+use super::sizes::{Promised, Sizes};
 use super::state::Kv;
+use crate::kept_size::{self, KeptSize};
+use ocssd_lightnvm::Geometry;
+use std::iter;
 
 impl Kv {
+    /// What there is to say to whoever mounted it with these options.
+    #[must_use]
+    pub fn notes(
+        &self,
+        report: &MountReport,
+        geometry: &Geometry,
+        stated: &[(String, String)],
+    ) -> Vec<String> {
+        let kept = kept_size::notes(&self.kept_sizes(report, geometry), stated);
+        iter::once(self.describe(report)).chain(kept).collect()
+    }
+
+    /// What an instance which was there keeps, whatever this mount's options would make of a new one.
+    fn kept_sizes(&self, report: &MountReport, geometry: &Geometry) -> Vec<KeptSize> {
+        if report.is_new {
+            return Vec::new();
+        }
+        let (shape, kept) = (&self.space.shape, self.sizes.promised);
+        assert!(report.bad_chunks < shape.chunks(), "an instance on chunks that are all bad");
+        let good = shape.chunks() - report.bad_chunks;
+        let wanted = Sizes::new(geometry, shape, &self.options, good, None).ok().map(|new| new.promised);
+        let size = |option, what, of: fn(&Promised) -> u64| KeptSize {
+            option,
+            what,
+            kept: of(&kept),
+            wanted: wanted.as_ref().map(of),
+        };
+        vec![
+            size("over_provisioning_percent", "bytes of keys and values", |of| of.capacity_bytes),
+            size("index_percent", "bytes of the index", |of| of.index_bytes_max),
+        ]
+    }
+
     /// One sentence for whoever mounted it.
     #[must_use]
     pub fn describe(&self, report: &MountReport) -> String {

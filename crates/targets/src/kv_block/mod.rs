@@ -23,11 +23,15 @@ impl Above for Kv {
     /// Chosen: one extent more or less is a fifth of a percent of the room.
     const CUT: Cut = Cut { extents: 512, units_min: 4, writes_blocks: false, names_content: false };
 
-    fn mount(device: &mut dyn BlockingDevice, options: &Self::Options) -> Result<(Self, String), String> {
+    fn mount(
+        device: &mut dyn BlockingDevice,
+        options: &Self::Options,
+        stated: &[(String, String)],
+    ) -> Result<(Self, Vec<String>), String> {
         let (kv, report) =
             Self::mount_as_reported(device, &[PuId(0)], options).map_err(|error| error.to_string())?;
-        let about = kv.describe(&report);
-        Ok((kv, about))
+        let notes = kv.notes(&report, device.geometry(), stated);
+        Ok((kv, notes))
     }
 
     fn shutdown_of(request: &KvRequest) -> Option<Tag> {

@@ -3,7 +3,11 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::mount::MountReport;
+use super::sizes::{Kept, Sizes};
 use super::state::LightLsm;
+use crate::kept_size::{self, KeptSize};
+use ocssd_lightnvm::Geometry;
+use std::iter;
 
 impl LightLsm {
     /// Chunks of tables and logs, and the bytes of them that nothing fills.
@@ -12,6 +16,39 @@ impl LightLsm {
         let bytes: u64 = self.shelf.objects.values().map(|object| object.bytes).sum();
         let all = chunks * u64::from(self.sizes.chunk) * u64::from(self.geometry.sector_bytes);
         (chunks, all.saturating_sub(bytes))
+    }
+
+    /// What there is to say to whoever mounted it with these options.
+    #[must_use]
+    pub fn notes(
+        &self,
+        report: &MountReport,
+        geometry: &Geometry,
+        stated: &[(String, String)],
+    ) -> Vec<String> {
+        let kept = kept_size::notes(&self.kept_sizes(report, geometry), stated);
+        iter::once(self.describe(report)).chain(kept).collect()
+    }
+
+    /// What an instance which was there keeps, whatever this mount's options would make of a new one.
+    fn kept_sizes(&self, report: &MountReport, geometry: &Geometry) -> Vec<KeptSize> {
+        if report.is_new {
+            return Vec::new();
+        }
+        let (shape, kept) = (&self.space.shape, self.sizes.kept);
+        assert!(report.bad_chunks < shape.chunks(), "an instance on chunks that are all bad");
+        let good = shape.chunks() - report.bad_chunks;
+        let wanted = Sizes::new(geometry, shape, &self.options, good, None).ok().map(|new| new.kept);
+        let size = |option, what, of: fn(&Kept) -> u64| KeptSize {
+            option,
+            what,
+            kept: of(&kept),
+            wanted: wanted.as_ref().map(of),
+        };
+        vec![
+            size("tables_max", "tables and logs", |of| u64::from(of.tables_max)),
+            size("spare_percent", "bytes of tables and logs", |of| of.capacity_bytes),
+        ]
     }
 
     /// One sentence for whoever mounted it.

@@ -26,11 +26,15 @@ pub trait Above: Target + Sized {
     /// How large its extents are.
     const CUT: Cut;
 
-    /// Makes an instance, or mounts the one that is there; and says how that went.
+    /// Makes an instance, or mounts the one that is there; and says how that went, to whoever stated these options.
     ///
     /// # Errors
     /// A sentence, if the extents cannot carry one, it cannot be read, the drive fails or the power goes.
-    fn mount(device: &mut dyn BlockingDevice, options: &Self::Options) -> Result<(Self, String), String>;
+    fn mount(
+        device: &mut dyn BlockingDevice,
+        options: &Self::Options,
+        stated: &[(String, String)],
+    ) -> Result<(Self, Vec<String>), String>;
 
     /// The request's tag, if it asks the target to end.
     fn shutdown_of(request: &Self::Request) -> Option<Tag>;

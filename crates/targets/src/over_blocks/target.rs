@@ -66,20 +66,18 @@ impl<A: Above> OverBlocks<A> {
             out: Out::below(),
         };
         survey::survey(&mut below, blocks, A::CUT).map_err(|error| error.to_string())?;
-        let (above, about) = A::mount(&mut below, options).map_err(|error| {
+        let (above, mut told) = A::mount(&mut below, options, spec.options).map_err(|error| {
             format!("{error} (over {} extents of the block target {})", below.extents.count(), blocks.over)
         })?;
         let Below { extents, exchange, .. } = below;
         assert_eq!(exchange.len(), 0, "a mount left commands behind");
-        notes.insert(
-            0,
-            format!(
-                "{about}; its chunks are {} extents of {} blocks of {}",
-                extents.count(),
-                extents.geometry().sectors_per_chunk,
-                blocks.over
-            ),
-        );
+        told[0].push_str(&format!(
+            "; its chunks are {} extents of {} blocks of {}",
+            extents.count(),
+            extents.geometry().sectors_per_chunk,
+            blocks.over
+        ));
+        told.append(&mut notes);
         let target = Self {
             above,
             above_out: Out::below(),
@@ -90,7 +88,7 @@ impl<A: Above> OverBlocks<A> {
             shutdown: Shutdown::No,
             is_blocked: false,
         };
-        Ok((target, notes))
+        Ok((target, told))
     }
 
     /// The target that stands on the extents.

@@ -3,10 +3,12 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::store::OxBlock;
+use crate::kept_size;
 use crate::mount_error::MountError;
 use crate::ox::mount::MountReport;
 use crate::ox::options::Options;
-use ocssd_lightnvm::{BlockingDevice, PuId};
+use ocssd_lightnvm::{BlockingDevice, Geometry, PuId};
+use std::iter;
 
 impl OxBlock {
     /// Makes an instance on fresh units, or recovers the one that is there.
@@ -19,6 +21,18 @@ impl OxBlock {
         options: &Options,
     ) -> Result<(Self, MountReport), MountError> {
         Self::mount_with(device, units, options)
+    }
+
+    /// What there is to say to whoever mounted it with these options.
+    #[must_use]
+    pub fn notes(
+        &self,
+        report: &MountReport,
+        geometry: &Geometry,
+        stated: &[(String, String)],
+    ) -> Vec<String> {
+        let kept = kept_size::notes(self.kept_size(report, geometry).as_slice(), stated);
+        iter::once(self.describe(report)).chain(kept).collect()
     }
 
     /// One sentence for whoever mounted it.

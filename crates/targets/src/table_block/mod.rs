@@ -25,11 +25,15 @@ impl Above for LightLsm {
     /// Chosen: of a table half an extent stays empty, and a block target of 4 GiB has extents of 2 MiB, RocksDB's smallest tables.
     const CUT: Cut = Cut { extents: 2048, units_min: 2, writes_blocks: true, names_content: true };
 
-    fn mount(device: &mut dyn BlockingDevice, options: &Self::Options) -> Result<(Self, String), String> {
+    fn mount(
+        device: &mut dyn BlockingDevice,
+        options: &Self::Options,
+        stated: &[(String, String)],
+    ) -> Result<(Self, Vec<String>), String> {
         assert_eq!(options.medium, Medium::Extents, "tables on extents are told so");
         let (tables, report) = Self::mount(device, &[PuId(0)], options).map_err(|error| error.to_string())?;
-        let about = tables.describe(&report);
-        Ok((tables, about))
+        let notes = tables.notes(&report, device.geometry(), stated);
+        Ok((tables, notes))
     }
 
     fn shutdown_of(request: &TableRequest) -> Option<Tag> {

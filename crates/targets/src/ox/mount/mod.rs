@@ -19,6 +19,7 @@ use super::store::Store;
 use super::write_buffer::{BufferUnitId, BufferUnitOf, WriteBuffer};
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, Kept, NewJournal, PageKind, PagePoints};
+use crate::kept_size::KeptSize;
 use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
 use crate::recovery::found::{Known, Pages};
@@ -175,6 +176,22 @@ impl<S: Store> Ox<S> {
         report.checkpoint_sectors = target.stats.checkpoint_written;
         report.phases.new_checkpoint = device.now().saturating_since(loaded);
         Ok((target, report))
+    }
+}
+
+impl<S: Store> Ox<S> {
+    /// The size that an instance which was there keeps, whatever this mount's options would make of a new one.
+    pub(crate) fn kept_size(&self, report: &MountReport, geometry: &Geometry) -> Option<KeptSize> {
+        let Self { space: Space { shape, pool, .. }, options, sizes, .. } = self;
+        assert!(report.bad_chunks < shape.chunks(), "an instance on chunks that are all bad");
+        let counts = (shape.chunks() - report.bad_chunks, pool.groups());
+        let wanted = || Sizes::new::<S>(geometry, shape, options, counts, None).ok().map(|new| new.blocks);
+        (!report.is_new).then(|| KeptSize {
+            option: "over_provisioning_percent",
+            what: "sectors of data",
+            kept: sizes.blocks,
+            wanted: wanted(),
+        })
     }
 }
 
