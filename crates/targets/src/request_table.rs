@@ -67,8 +67,6 @@ pub struct RequestTable<K: RequestKind> {
     places: usize,
     /// Parts that are not over, of all.
     parts: usize,
-    /// Requests that their commands alone keep, each with a place for its reply.
-    lent: usize,
 }
 
 impl<K: RequestKind> RequestTable<K> {
@@ -82,28 +80,12 @@ impl<K: RequestKind> RequestTable<K> {
             replies: Ring::new(places),
             places,
             parts: 0,
-            lent: 0,
         }
     }
 
     /// Room for one more, and for its reply.
     pub fn has_room(&self) -> bool {
-        self.pending.len() + self.replies.len() + self.lent < self.places
-    }
-
-    /// A request, for which there is room, is kept by its only command: it may be inserted or replied to once its place is
-    /// [given back](Self::give_back).
-    #[inline(always)]
-    pub fn lend(&mut self) {
-        assert!(self.has_room(), "a request is taken without room for its reply");
-        self.lent += 1;
-    }
-
-    /// The command of such a request ended.
-    #[inline(always)]
-    pub fn give_back(&mut self) {
-        assert!(self.lent > 0, "more places are given back than were lent");
-        self.lent -= 1;
+        self.pending.len() + self.replies.len() < self.places
     }
 
     /// Takes a request, for which there is room.
@@ -264,12 +246,12 @@ impl<K: RequestKind> RequestTable<K> {
 
     /// True if nothing was taken that is not answered, but for `others`.
     pub fn is_idle_but_for(&self, others: usize) -> bool {
-        self.pending.len() + self.lent == others
+        self.pending.len() == others
     }
 
     /// Asserts that no request was lost.
     pub fn check(&self) {
-        let all = self.pending.len() + self.replies.len() + self.lent;
+        let all = self.pending.len() + self.replies.len();
         assert!(all <= self.places, "{all} requests, more than there is room for");
         let parts: u32 = self.pending.iter().map(|(_, pending)| pending.parts).sum();
         assert_eq!(usize_of(parts), self.parts, "parts of requests are counted wrong");

@@ -113,7 +113,8 @@ impl Memory {
             let place = block.oob.get_or_insert_with(|| {
                 let mut fresh =
                     spare_oob.pop().unwrap_or_else(|| vec![0; *sectors_per_chunk * format.oob_bytes].into());
-                fresh.fill(0);
+                // Sectors before these were written without metadata; those behind are written again before they are read.
+                fresh[..index(first) * format.oob_bytes].fill(0);
                 fresh
             });
             place[index(first) * format.oob_bytes..][..oob.len()].copy_from_slice(oob);

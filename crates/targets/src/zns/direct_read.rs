@@ -1,36 +1,23 @@
 //! Reads that need one command and wait for nobody: nearly all are that, and go to the drive when they come.
 //!
-//! It is what `take_read`, `resolve` and `serve_reads` would come to, first of all procedures; nothing but its command keeps such a
-//! read, unless sectors fail. Deliberately not here: any other read (`read`).
+//! It is what `take_read`, `resolve` and `serve_reads` would come to, first of all procedures. Deliberately not here: any other
+//! read (`read`).
 
 use super::flight::Purpose;
-use super::segments::Column;
 use super::state::Zns;
-use crate::read_again::Failed;
 use ocssd_base::usize_of;
-use ocssd_lightnvm::interface::zoned::{ZoneState, ZonedAnswer, ZonedOp, ZonedReply, ZonedRequest};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Completion, Op, Ppa, Status, Tag, VECTOR_MAX};
-
-/// A read that its command alone keeps.
-#[derive(Clone, Copy, Debug)]
-pub struct DirectRead {
-    /// The host's.
-    tag: Tag,
-    /// The zone.
-    zone: u32,
-    /// The first block, from the zone's start.
-    within: u32,
-    /// Where to.
-    buffer: BufId,
-    /// Blocks.
-    count: u32,
-}
+use ocssd_lightnvm::interface::zoned::{ZoneState, ZonedAnswer, ZonedOp, ZonedRequest};
+use ocssd_lightnvm::{Addresses, Buffers, Command, Op, Ppa, VECTOR_MAX};
 
 impl Zns {
     /// Takes a read of blocks on media, of one write unit, and gives its command. `None`, and nothing changed, if it is another
     /// or has to wait.
     #[inline(always)]
-    pub(super) fn take_direct_read(&mut self, request: &ZonedRequest) -> Option<Command> {
+    pub(super) fn take_direct_read(
+        &mut self,
+        request: &ZonedRequest,
+        buffers: &mut Buffers,
+    ) -> Option<Command> {
         if request.op != ZonedOp::Read || !self.is_next_read_first() {
             return None;
         }
@@ -41,52 +28,16 @@ impl Zns {
         let number = u32::try_from(number).ok().filter(|&zone| zone < self.sizes.zone_count)?;
         let within = u32::try_from(within).ok()?;
         let first = self.place_on_media(number, within, count)?;
+        for (offset, address) in (0..).zip(&mut buffers.addresses_mut(buffer)[..usize_of(count)]) {
+            *address = Ppa { sector: first.sector + offset, ..first };
+        }
         assert!(self.zone(number).reads.checked_add(count).is_some(), "zone {number} is read without end");
         self.stats.user_read += u64::from(count);
         self.zone_mut(number).reads += count;
-        self.requests.lend();
-        let purpose = Purpose::DirectRead(DirectRead { tag, zone: number, within, buffer, count });
-        Some(self.flight.make(purpose, Op::Read, Addresses::Run { first, count }, Some(buffer), 0))
-    }
-
-    /// The command of a read ended: so did the read, or some of its sectors are asked for again.
-    #[inline(always)]
-    pub(super) fn direct_read_done(
-        &mut self,
-        read: DirectRead,
-        completion: &Completion,
-        buffers: &mut Buffers,
-    ) {
-        let DirectRead { tag, zone: number, within, buffer, count } = read;
-        let block = self.geometry.start_of(number) + u64::from(within);
-        self.requests.give_back();
-        let failed = Self::judge_sectors(completion, block, (buffer, 0, count), buffers);
-        if let Some(failed) = failed {
-            return self.keep_direct_read(read, failed, buffers);
-        }
-        let zone = self.zone_mut(number);
-        assert!(zone.reads >= count, "more of zone {number} was read than asked for");
-        zone.reads -= count;
-        let may_go_on = zone.reads == 0 && zone.writer().is_some();
-        self.work_due |= may_go_on;
-        self.requests.reply(ZonedReply { tag, status: Status::SUCCESS, answer: ZonedAnswer::Done });
-    }
-
-    /// A read of which sectors failed has more commands than one: it is kept as others are.
-    #[inline(never)]
-    fn keep_direct_read(&mut self, read: DirectRead, failed: Failed, buffers: &mut Buffers) {
-        let DirectRead { tag, zone: number, within, buffer, count } = read;
-        let block = self.geometry.start_of(number) + u64::from(within);
         let request = ZonedRequest { tag, op: ZonedOp::Read, block, count, buffer: Some(buffer) };
         let request = self.requests.insert_issued(request, ZonedAnswer::Done);
-        // What is being read stays where it is, so it is there still.
-        let (at, in_unit) = self.per_unit.div_rem_u32(within);
-        let Column { chunk, sector } = self.zone(number).place(at, self.sizes.unit);
-        let chunk = self.space.shape.chunk_id(chunk);
-        for (offset, address) in (0..).zip(&mut buffers.addresses_mut(buffer)[..usize_of(count)]) {
-            *address = Ppa::new(chunk, sector + in_unit + offset);
-        }
-        self.retry((request, 0, count), failed, buffers);
+        let purpose = Purpose::Read { request, index: 0, count };
+        Some(self.flight.make(purpose, Op::Read, Addresses::Run { first, count }, Some(buffer), 0))
     }
 
     /// True if a read that comes now would be looked up and sent before anything else is done.
@@ -111,7 +62,7 @@ impl Zns {
             (None, finished_at) => finished_at?,
             (Some(key), finished_at) => {
                 let writer = self.writers.get(key);
-                if !writer.queue.is_empty() || writer.area.is_some() || writer.held.contains_key(&at) {
+                if !writer.queue.is_empty() || writer.area.is_some() || writer.held.get(at).is_some() {
                     return None;
                 }
                 finished_at.unwrap_or(writer.admitted)

@@ -3,18 +3,13 @@
 //! Deliberately not here: the queue to the device (`crate::flight`).
 
 use super::buffer_units::BufferUnitId;
-use super::direct_read::DirectRead;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
 use ocssd_lightnvm::BufId;
 
-const _: () = assert!(size_of::<Purpose>() <= 24, "there are thousands of commands");
-
 /// A command's purpose.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
-    /// A user's read that nothing else keeps.
-    DirectRead(DirectRead),
     /// Blocks of a user's read, from the `index`th on.
     Read { request: SlabKey, index: u32, count: u32 },
     /// A sector that is read again.

@@ -88,10 +88,10 @@ impl Zns {
             }
             let durable = writer.durable(unit);
             assert!(durable <= writer.admitted, "more of zone {} is durable than was taken", writer.zone);
-            let lost = writer.held.split_off(&durable.div_ceil(unit));
+            let lost = writer.held.split_off(durable.div_ceil(unit));
             any |= !lost.is_empty();
             writer.admitted = durable;
-            for buffer_unit in lost.into_values() {
+            for buffer_unit in lost {
                 self.buffer_units.release(buffer_unit);
             }
         }

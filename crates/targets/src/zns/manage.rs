@@ -67,7 +67,7 @@ impl Zns {
     fn drop_buffer_units(&mut self, key: SlabKey) {
         let writer = self.writers.get_mut(key);
         assert!(writer.in_flight == 0, "buffer units of zone {} are dropped under way", writer.zone);
-        for (_, buffer_unit) in std::mem::take(&mut writer.held) {
+        for buffer_unit in writer.held.split_off(0) {
             self.buffer_units.release(buffer_unit);
         }
         writer.filling = None;

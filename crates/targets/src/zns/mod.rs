@@ -25,6 +25,7 @@ mod direct_read;
 mod extension;
 mod flight;
 mod give_up;
+mod held_units;
 mod journal;
 mod judge;
 mod level;

@@ -94,7 +94,7 @@ impl Zns {
         let most = self.sizes.buffer_units_of_zone + self.sizes.area_units;
         let writer = self.writers.get_mut(key);
         assert!(at >= writer.admitted / self.sizes.unit, "unit {at} of zone {} is committed", writer.zone);
-        if let Some(&buffer_unit) = writer.held.get(&at) {
+        if let Some(buffer_unit) = writer.held.get(at) {
             return Some(buffer_unit);
         }
         let has_share = u32::try_from(writer.held.len()).is_ok_and(|held| held < most);
@@ -182,8 +182,8 @@ impl Zns {
     /// Where what was written of a zone ends.
     fn end_of_area(&self, key: SlabKey) -> u32 {
         let (unit, writer) = (self.sizes.unit, self.writers.get(key));
-        let ahead = writer.held.range(writer.admitted.div_ceil(unit)..).next_back();
-        ahead.map_or(writer.admitted, |(&at, &buffer_unit)| at * unit + self.buffer_units.end(buffer_unit))
+        let ahead = writer.held.from(writer.admitted.div_ceil(unit)).next_back();
+        ahead.map_or(writer.admitted, |(at, buffer_unit)| at * unit + self.buffer_units.end(buffer_unit))
     }
 
     /// Commits what was written of an area, and no more. False if a buffer unit is missing.
@@ -205,7 +205,7 @@ impl Zns {
         let writer = self.writers.get(key);
         let zone = writer.zone;
         let ahead: Vec<BufferUnitId> =
-            writer.held.range(writer.admitted.div_ceil(unit)..).map(|(_, &f)| f).collect();
+            writer.held.from(writer.admitted.div_ceil(unit)).map(|(_, buffer_unit)| buffer_unit).collect();
         for buffer_unit in ahead {
             self.pad_holes(zone, buffer_unit, unit, buffers);
         }

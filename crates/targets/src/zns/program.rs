@@ -149,7 +149,7 @@ impl Zns {
         let is_over = open.is_over(&config);
         for event in events {
             if let AppendEvent::Readable(Some(buffer_unit)) = event {
-                let held = writer.held.remove(&self.buffer_units.unit(buffer_unit));
+                let held = writer.held.remove(self.buffer_units.unit(buffer_unit));
                 assert_eq!(held, Some(buffer_unit), "a buffer unit can be read from media that nobody held");
                 self.buffer_units.release(buffer_unit);
             }
@@ -169,8 +169,8 @@ impl Zns {
         }
         // Padding cannot be read before more follows either, and need not: what counts is where buffer units lie.
         let zone = &self.zones[usize_of(writer.zone)];
-        let on_media = writer.held.keys().take_while(|&&at| at < writer.programmed);
-        let wanted: BTreeSet<ChunkIndex> = on_media.map(|&at| zone.place(at, unit).chunk).collect();
+        let on_media = writer.held.from(0).map(|(at, _)| at).take_while(|&at| at < writer.programmed);
+        let wanted: BTreeSet<ChunkIndex> = on_media.map(|at| zone.place(at, unit).chunk).collect();
         let may_go_on = |open: &&mut OpenChunk<_>| {
             wanted.contains(&open.chunk()) && open.in_flight() == 0 && open.takes_more(&config)
         };

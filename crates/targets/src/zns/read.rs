@@ -57,7 +57,7 @@ impl Zns {
             let is_behind = at >= u64::from(readable);
             let area = writer.filter(|writer| writer.area.is_some());
             let buffer_unit = writer.filter(|_| !is_behind || area.is_some());
-            let buffer_unit = buffer_unit.and_then(|writer| writer.held.get(&nth).copied());
+            let buffer_unit = buffer_unit.and_then(|writer| writer.held.get(nth));
             // A unit of an area in which nothing was written has no buffer unit, and no place until it is committed.
             let is_hole = buffer_unit.is_none() && area.is_some_and(|writer| !writer.is_on_media(nth));
             if is_behind && !is_hole && buffer_unit.is_none() {
@@ -164,32 +164,21 @@ impl Zns {
         let asked = self.requests.get(request).request;
         let buffer = asked.buffer.expect("a read has a buffer");
         assert!(count > 0 && index + count <= asked.count, "a read ended beyond its request");
-        let first = asked.block + u64::from(index);
-        match Self::judge_sectors(completion, first, (buffer, index, count), buffers) {
-            None => self.read_over(request, count),
-            Some(failed) => self.retry((request, index, count), failed, buffers),
-        }
-    }
-
-    /// The sectors of a read that failed, of `count` from `first` on, which lie in a buffer from a sector on.
-    #[inline(always)]
-    pub(super) fn judge_sectors(
-        completion: &Completion,
-        first: u64,
-        (buffer, index, count): (BufId, u32, u32),
-        buffers: &Buffers,
-    ) -> Option<Failed> {
         let (mut bad, mut how) = (0, Status::SUCCESS);
         for offset in 0..count {
             let failed = completion.failed >> offset & 1 == 1 || completion.failed == 0;
             let status = if failed { completion.status } else { Status::SUCCESS };
-            let block = first + u64::from(offset);
+            let block = asked.block + u64::from(index + offset);
             if let Err(status) = Self::judge_sector(status, block, (buffer, index + offset), buffers) {
                 bad |= 1 << offset;
                 how = status;
             }
         }
-        (bad != 0).then(|| Failed::new(bad, how))
+        if bad == 0 {
+            self.read_over(request, count);
+        } else {
+            self.retry((request, index, count), Failed::new(bad, how), buffers);
+        }
     }
 
     /// Every sector of a command was read, or given up.

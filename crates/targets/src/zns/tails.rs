@@ -184,7 +184,8 @@ impl Zns {
     /// Copies blocks of a zone's buffer unit to a page.
     fn add_part(&mut self, part: TailPart, count: u32, (page, at): (BufId, u32), buffers: &mut Buffers) {
         let writer = self.writers.get_mut(part.writer);
-        let buffer_unit = writer.held[&(part.from / self.sizes.unit)];
+        let buffer_unit = writer.held.get(part.from / self.sizes.unit);
+        let buffer_unit = buffer_unit.expect("a tail is written from its buffer unit");
         let tail = &mut writer.tail;
         assert!(count > 0 && part.from + count <= part.to, "{count} blocks of {part:?} are taken");
         assert_eq!(

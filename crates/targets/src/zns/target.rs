@@ -197,11 +197,6 @@ impl Zns {
     pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         match purpose {
-            Purpose::DirectRead(read) => {
-                self.direct_read_done(read, &completion, buffers);
-                self.work_due |= self.requests.next_read().is_some() || self.flight.len() == 0;
-                return;
-            }
             Purpose::Read { request, index, count } => {
                 self.read_done(request, (index, count), &completion, buffers);
                 // What waits for a command has room for one.
@@ -237,7 +232,7 @@ impl Target for Zns {
     fn submit(&mut self, now: Nanos, request: &ZonedRequest, out: &mut Out<ZonedReply>) -> Admission {
         self.now = now;
         if out.has_room()
-            && let Some(command) = self.take_direct_read(request)
+            && let Some(command) = self.take_direct_read(request, &mut out.buffers)
         {
             out.command(command);
             return Admission::Taken;

@@ -5,6 +5,7 @@
 
 use super::area::Area;
 use super::buffer_units::BufferUnitId;
+use super::held_units::HeldUnits;
 use super::segments::UnitOfZone;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
@@ -96,7 +97,7 @@ pub struct Writer {
     /// Buffer units that have a new place, and wait for the log to say so.
     pub moved: VecDeque<(BufferUnitId, Append)>,
     /// Every buffer unit, by unit, from its first block until it can be read from media.
-    pub held: BTreeMap<UnitOfZone, BufferUnitId>,
+    pub held: HeldUnits,
     /// The first unit that was given no place.
     pub next: UnitOfZone,
     /// The first unit behind the segment at hand.
@@ -146,7 +147,7 @@ impl Writer {
             ready: VecDeque::new(),
             failed: BTreeMap::new(),
             moved: VecDeque::new(),
-            held: BTreeMap::new(),
+            held: HeldUnits::default(),
             next: 0,
             end: 0,
             limit,
@@ -350,7 +351,8 @@ impl Writer {
             .ready
             .iter()
             .chain(&self.filling)
-            .all(|buffer_unit| self.held.values().any(|held| held == buffer_unit));
+            .all(|&buffer_unit| self.held.from(0).any(|(_, held)| held == buffer_unit));
+        self.held.check();
         assert!(is_held, "a buffer unit of zone {} is not held", self.zone);
     }
 }
