@@ -50,6 +50,7 @@ has_moved() {
     [ -n "$of" ] && [ "${of% *}" -lt "${of#* }" ]
 }
 has_moved_all() { dmsetup status blocks | grep -q " zones $((cache_zones - 2))/$((cache_zones - 2)) cache"; }
+check dm-zoned-zones blkzone reset "$zoned"
 check dm-zoned-cache creates_cache
 check dm-zoned-format makes_dm_zoned
 check dm-zoned-create creates_dm_zoned
