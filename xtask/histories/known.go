@@ -13,6 +13,11 @@ func judgeKnownHistories() error {
 	change := func(verb verb, number uint64, isDone, isAnswered bool, call, ret int64) operation {
 		return operation{verb: verb, count: 1, number: number, isDone: isDone, isAnswered: isAnswered, call: call, ret: ret}
 	}
+	exchange := func(first, second, number uint64, call, ret int64) operation {
+		of := read(first, second, call, ret)
+		of.verb, of.number = exchanges, number
+		return of
+	}
 	first, add := write(1, true, 1, 2), change(adds, 2, false, true, 3, 4)
 	adding, beside := change(adds, 1, true, true, 1, 5), change(adds, 2, true, true, 2, 4)
 	remove, cut := change(removes, 0, true, true, 3, 4), change(removes, 0, false, false, 3, 4)
@@ -38,6 +43,9 @@ func judgeKnownHistories() error {
 		"a removal was cut, and the key is there": {[]operation{first, cut, read(1, 1, 5, 6)}, true},
 		"a removal was cut, and the key is gone":  {[]operation{first, cut, read(0, 1, 5, 6)}, true},
 		"of two one alone adds":                   {[]operation{adding, beside}, false},
+		"an exchange finds what was there":        {[]operation{first, exchange(1, 1, 2, 3, 4), read(2, 2, 5, 6)}, true},
+		"an exchange finds half of it":            {[]operation{first, exchange(1, 0, 2, 3, 4)}, false},
+		"two exchanges find the same":             {[]operation{first, exchange(1, 1, 2, 3, 6), exchange(1, 1, 3, 4, 5)}, false},
 	} {
 		if isLegal(of.history) != of.isLegal {
 			return fmt.Errorf("porcupine is wrong where %s: it should say %v", name, of.isLegal)

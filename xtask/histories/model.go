@@ -24,6 +24,8 @@ const (
 	// Gives one a number, if it is absent.
 	adds
 	removes
+	// Reads all of some places and gives them a number, as one transaction.
+	exchanges
 )
 
 // What a client asked and was told, or was not.
@@ -45,8 +47,8 @@ type operation struct {
 }
 
 func (operation operation) String() string {
-	verb := [...]string{"reads", "writes %d to", "adds %d to", "removes"}[operation.verb]
-	if operation.verb == writes || operation.verb == adds {
+	verb := [...]string{"reads", "writes %d to", "adds %d to", "removes", "exchanges for %d"}[operation.verb]
+	if operation.verb != reads && operation.verb != removes {
 		verb = fmt.Sprintf(verb, operation.number)
 	}
 	return fmt.Sprintf("client %d %s places %d to %d (%v)", operation.client, verb, operation.first,
@@ -70,6 +72,11 @@ func (operation operation) on(before content) (after content, isDone, isRight bo
 			}
 		case removes:
 			after[place], isDone = 0, before[place] != 0
+		case exchanges:
+			if operation.isAnswered && before[place] != operation.found[place] {
+				return before, false, false
+			}
+			after[place] = operation.number
 		}
 	}
 	return after, isDone, true
@@ -86,7 +93,7 @@ var model = porcupine.NondeterministicModel{
 			return nil
 		case operation.verb != reads && !operation.isAnswered:
 			return []interface{}{before, after}
-		case operation.verb >= adds && isDone != operation.isDone:
+		case (operation.verb == adds || operation.verb == removes) && isDone != operation.isDone:
 			return nil
 		}
 		return []interface{}{after}

@@ -166,7 +166,8 @@ func (recorder *recorder) use(connection connection, client int, random *rand.Ra
 	return nil
 }
 
-// What a client asks next. Of keys, a third of the changes is of one that must be absent, or there.
+// What a client asks next. Of keys, a third of the changes is of one that must be absent, or there, and a sixth are transactions
+// that read what they replace.
 func (recorder *recorder) draw(client int, random *rand.Rand) operation {
 	first := random.Intn(places)
 	of := operation{client: client, verb: writes, first: first, count: 1 + random.Intn(places-first)}
@@ -174,6 +175,8 @@ func (recorder *recorder) draw(client int, random *rand.Rand) operation {
 		of.verb = reads
 	} else if recorder.isKeyed && random.Intn(3) == 0 {
 		of.verb, of.count = [...]verb{adds, removes}[random.Intn(2)], 1
+	} else if recorder.isKeyed && random.Intn(4) == 0 {
+		of.verb = exchanges
 	}
 	return of
 }
@@ -203,6 +206,11 @@ func (recorder *recorder) ask(connection connection, of operation) error {
 		of.isDone, err = connection.(keyed).add(of.first, of.number)
 	case removes:
 		of.isDone, err = connection.(keyed).remove(of.first)
+	case exchanges:
+		var numbers []uint64
+		of.number = recorder.numbers.Add(1)
+		numbers, err = connection.(keyed).exchange(of.first, of.count, of.number)
+		copy(of.found[of.first:], numbers)
 	}
 	of.ret, of.isAnswered = recorder.now(), err == nil
 	if err == nil {

@@ -91,15 +91,26 @@ func value(number uint64) []byte {
 	return bytes.Repeat(binary.LittleEndian.AppendUint64(nil, number), words)
 }
 
-func (client *resp) read(first, count int) ([]uint64, error) {
+// MGET of neighbouring keys.
+func get(first, count int) [][]byte {
 	words := [][]byte{[]byte("MGET")}
 	for at := first; at < first+count; at++ {
 		words = append(words, name(at))
 	}
-	reply, err := client.ask(words...)
-	if err != nil {
-		return nil, err
+	return words
+}
+
+// MSET of neighbouring keys to the value of a number.
+func set(first, count int, number uint64) [][]byte {
+	words := [][]byte{[]byte("MSET")}
+	for at := first; at < first+count; at++ {
+		words = append(words, name(at), value(number))
 	}
+	return words
+}
+
+// The numbers that MGET's reply has, of keys from the first on.
+func numbersOf(reply interface{}, first, count int) ([]uint64, error) {
 	values, isList := reply.([]interface{})
 	if !isList || len(values) != count {
 		return nil, fmt.Errorf("%d values were expected, but it said %v", count, reply)
@@ -120,13 +131,34 @@ func (client *resp) read(first, count int) ([]uint64, error) {
 	return numbers, nil
 }
 
-func (client *resp) write(first, count int, number uint64) error {
-	words := [][]byte{[]byte("MSET")}
-	for at := first; at < first+count; at++ {
-		words = append(words, name(at), value(number))
+func (client *resp) read(first, count int) ([]uint64, error) {
+	reply, err := client.ask(get(first, count)...)
+	if err != nil {
+		return nil, err
 	}
-	_, err := client.ask(words...)
+	return numbersOf(reply, first, count)
+}
+
+func (client *resp) write(first, count int, number uint64) error {
+	_, err := client.ask(set(first, count, number)...)
 	return err
+}
+
+func (client *resp) exchange(first, count int, number uint64) ([]uint64, error) {
+	for _, words := range [][][]byte{{[]byte("MULTI")}, get(first, count), set(first, count, number)} {
+		if _, err := client.ask(words...); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := client.ask([]byte("EXEC"))
+	if err != nil {
+		return nil, err
+	}
+	replies, isList := reply.([]interface{})
+	if !isList || len(replies) != 2 {
+		return nil, fmt.Errorf("EXEC of two commands said %v", reply)
+	}
+	return numbersOf(replies[0], first, count)
 }
 
 func (client *resp) add(at int, number uint64) (bool, error) {

@@ -17,6 +17,8 @@ type keyed interface {
 	add(at int, number uint64) (bool, error)
 	// Removes a key; whether it was there.
 	remove(at int) (bool, error)
+	// The numbers of neighbouring keys, which get another, all as one transaction.
+	exchange(first, count int, number uint64) ([]uint64, error)
 }
 
 // What is served, and how clients come to it.
@@ -43,6 +45,6 @@ var subjects = []subject{
 		name:         "kv",
 		arguments:    []string{"--target", "kv", "--resp", "unix:s"},
 		dial:         dialResp,
-		transactions: "MSET, SET NX and DEL of keys",
+		transactions: "MSET, SET NX, DEL and MULTI with MGET and MSET",
 	},
 }

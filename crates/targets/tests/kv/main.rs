@@ -7,6 +7,7 @@ mod lost_pages;
 mod mounts;
 mod passing;
 mod read_again;
+mod reads_a_get;
 mod rig;
 mod room;
 mod torn_copies;
