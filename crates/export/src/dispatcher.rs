@@ -15,6 +15,7 @@ use crate::stages::Stages;
 use crate::stats::Stats;
 use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
+use ocssd_lightnvm::interface::key_value::KvOp;
 use ocssd_lightnvm::interface::zoned::ZoneGeometry;
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
 use ocssd_nvme::Lba;
@@ -36,6 +37,10 @@ const ROUND_BYTES: u64 = 1 << 20;
 
 /// What a job costs at least, in bytes: a sector, as flash has it (chosen).
 const JOB_BYTES_MIN: u64 = 4096;
+
+/// The same of a job on keys (chosen: it takes the processor as long as four of blocks do). A list of keys is worth a turn: some
+/// hundred microseconds.
+const KEY_JOB_BYTES_MIN: u64 = 4 * JOB_BYTES_MIN;
 
 /// Blocks looked up between two looks at sockets (chosen: tens of microseconds, as some reads take), and in a client's turn.
 const LOOK_UPS_MAX: u32 = 2048;
@@ -193,11 +198,16 @@ impl Dispatcher {
 
     /// What a job takes of its client's turn, in bytes.
     fn cost(&self, job: &Job) -> u64 {
+        let least = match job.work {
+            Work::KeyValue(KvOp::List { .. }) => TURN_BYTES,
+            Work::KeyValue(_) => KEY_JOB_BYTES_MIN,
+            _ => JOB_BYTES_MIN,
+        };
         if job.piece.is_none() {
-            return JOB_BYTES_MIN;
+            return least;
         }
         let block_bytes = self.exports.get(job.export).block_bytes;
-        JOB_BYTES_MIN.max(job.work.payload_bytes(job.count, block_bytes))
+        least.max(job.work.payload_bytes(job.count, block_bytes))
     }
 
     /// A job has ended: its place is free.

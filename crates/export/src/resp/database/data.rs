@@ -8,13 +8,16 @@ use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
 use super::super::stored::HEAD_BYTES;
 use super::super::view::{Fetch, View};
-use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed};
+use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed, named};
 
 /// Bytes of a value that are read at first: the smallest piece of memory, with room for the key; most values are shorter.
 const FIRST_BYTES: usize = (4 << 10) - KEY_ROOM;
 
 /// Bytes that are read at once: the largest piece of memory.
 const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
+
+/// Keys that are looked at as a short command does (chosen: as many as a pipeline often has, some ten microseconds).
+const SHORT_KEYS: usize = 16;
 
 /// What a task is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +224,8 @@ impl Database {
                 return self.end(key, task);
             }
         }
+        // Others may overtake it: nobody changes keys that it holds.
+        let is_long = data.holds() && data.view.len() > SHORT_KEYS;
         for place in 0..data.view.len() {
             let (name, fetch) = data.view.key(place);
             let bytes = match fetch {
@@ -229,8 +234,8 @@ impl Database {
                 Fetch::Whole => FIRST_BYTES,
             };
             data.open += 1;
-            let name = name.to_vec();
-            self.request(key, place, StoreOp::Retrieve { key: name, offset: 0, bytes });
+            let request = named(key, place, StoreOp::Retrieve { key: name.to_vec(), offset: 0, bytes });
+            if is_long { self.requests.push_step(request) } else { self.requests.push(request) }
         }
         if data.open == 0 {
             return self.run(key, task);

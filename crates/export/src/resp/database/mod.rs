@@ -9,6 +9,7 @@
 mod clients;
 mod data;
 mod ends;
+mod line;
 mod walk;
 mod watch;
 
@@ -24,6 +25,7 @@ use super::stored::HEAD_BYTES;
 use clients::Clients;
 use data::Data;
 use ends::Ends;
+use line::RequestLine;
 use ocssd_base::{Prng, Slab, SlabKey};
 use std::collections::VecDeque;
 use walk::{Cursors, Walk};
@@ -117,7 +119,7 @@ pub struct Database {
     started_ms: i64,
     tasks: Slab<Option<Box<Task>>>,
     locks: Locks,
-    requests: VecDeque<StoreRequest>,
+    requests: RequestLine,
     clients: Clients,
     watches: Watches,
     ends: Ends,
@@ -147,7 +149,7 @@ impl Database {
             started_ms: now_ms,
             tasks: Slab::new(TASKS_MAX),
             locks: Locks::default(),
-            requests: VecDeque::new(),
+            requests: RequestLine::default(),
             clients: Clients::default(),
             watches: Watches::default(),
             ends: Ends::default(),
@@ -323,7 +325,7 @@ impl Database {
                 Work::Data(_) => self.read_keys(key, task),
                 Work::Walk(walk) => {
                     let op = walk.next_list(&mut self.random);
-                    self.request(key, 0, op);
+                    self.requests.push_step(named(key, 0, op));
                     self.put(key, task);
                 }
                 Work::Save => unreachable!("it has its one request already"),
@@ -340,23 +342,23 @@ impl Database {
     }
 
     fn request(&mut self, key: SlabKey, place: usize, op: StoreOp) {
-        let place = u32::try_from(place).expect("a request has fewer words");
-        self.requests.push_back(StoreRequest { token: Token { task: key.0, place }, op });
+        self.requests.push(named(key, place, op));
     }
 
     /// The next request to the store. They are to be carried out in this order.
     pub fn poll_request(&mut self) -> Option<StoreRequest> {
-        self.requests.pop_front()
+        self.requests.poll()
     }
 
     /// There is a request to the store.
     #[must_use]
     pub fn has_request(&self) -> bool {
-        !self.requests.is_empty()
+        self.requests.has_next()
     }
 
     /// The store has carried a request out.
     pub fn on_outcome(&mut self, token: Token, outcome: Outcome) {
+        self.requests.on_outcome(token);
         let key = SlabKey(token.task);
         let mut task = self.take(key);
         let place = usize::try_from(token.place).expect("it was an index");
@@ -421,6 +423,12 @@ impl Database {
     pub fn unwatch(&mut self, client: u64) {
         self.watches.forget(client);
     }
+}
+
+/// A request of a task.
+fn named(key: SlabKey, place: usize, op: StoreOp) -> StoreRequest {
+    let place = u32::try_from(place).expect("a request has fewer words");
+    StoreRequest { token: Token { task: key.0, place }, op }
 }
 
 /// What a client is told of a failure of the drive.

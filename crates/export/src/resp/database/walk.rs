@@ -12,8 +12,8 @@ use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed};
 use ocssd_base::Prng;
 use std::collections::VecDeque;
 
-/// Bytes of a page of a walk over all keys.
-const PAGE_BYTES: usize = (64 << 10) - KEY_ROOM;
+/// Bytes of a page of a walk over all keys (chosen: a thousand short keys, a tenth of a millisecond).
+const PAGE_BYTES: usize = (16 << 10) - KEY_ROOM;
 
 /// Bytes of a short page, for who wants few keys.
 const SHORT_PAGE_BYTES: usize = (4 << 10) - KEY_ROOM;

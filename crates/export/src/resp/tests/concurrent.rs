@@ -1,6 +1,7 @@
 //! Many clients at once, and outcomes in any order: as if commands came one after the other.
 
 use super::{MEMORY, ask};
+use crate::resp::store::{Outcome, StoreOp, StoreRequest};
 use crate::resp::testing::{World, request};
 use ocssd_base::Prng;
 
@@ -126,4 +127,33 @@ fn a_flush_of_all_keys_is_alone() {
         assert_eq!(world.store.pairs.len() % 30, 0, "seed {seed}");
         world.finish();
     }
+}
+
+/// Before there were lines of their own, two looks at 3000 keys kept another client's look waiting for 6000.
+#[test]
+fn a_short_command_waits_for_few_steps_of_long_ones() {
+    let mut world = World::new(5, MEMORY, 1);
+    let keys: Vec<Vec<u8>> = (0..3000).map(|nth| format!("key:{nth}").into_bytes()).collect();
+    let mut mget: Vec<&[u8]> = vec![b"mget"];
+    mget.extend(keys.iter().map(Vec::as_slice));
+    (0..2).for_each(|client| world.send(client, &request(&mget)).unwrap());
+    (2..4).for_each(|client| world.send(client, &request(&[b"keys", b"*"])).unwrap());
+    let poll = |world: &World| world.database.borrow_mut().poll_request();
+    let mut steps: Vec<StoreRequest> = std::iter::from_fn(|| poll(&world)).collect();
+    assert!(steps.len() <= 128, "{} steps are at the store at once", steps.len());
+    let lists = steps.iter().filter(|step| matches!(step.op, StoreOp::List { .. })).count();
+    assert_eq!(lists, 2, "walks take their turn");
+    world.send(4, &request(&[b"get", b"mine"])).unwrap();
+    let next = poll(&world).expect("it waits for none of those that the store has not got");
+    assert!(matches!(&next.op, StoreOp::Retrieve { key, .. } if key == b"mine"), "{:?}", next.op);
+    steps.push(next);
+    for StoreRequest { token, op } in steps {
+        let outcome =
+            if matches!(op, StoreOp::List { .. }) { Outcome::Keys(Vec::new()) } else { Outcome::Absent };
+        world.database.borrow_mut().on_outcome(token, outcome);
+    }
+    world.settle();
+    assert_eq!(world.take_sent(4), b"$-1\r\n");
+    assert_eq!(world.take_sent(0).len(), b"*3000\r\n".len() + 3000 * b"$-1\r\n".len());
+    world.finish();
 }

@@ -1,0 +1,133 @@
+//! Requests to the store, in the order in which it is to carry them out.
+//!
+//! Commands of many steps (a look at hundreds of keys, a walk over all) have lines of their own, of which one step at a time comes
+//! between the requests of others, in turn; so they are in nobody's way for long. What comes later may overtake them: keys they
+//! look at are locked, and a walk sees what is there when it comes by. They overtake nothing that came before. Deliberately not
+//! here: which commands those are.
+
+use super::super::store::{StoreRequest, Token};
+use std::collections::VecDeque;
+
+/// Steps of long commands that the store has at once (chosen: as many as the largest preset has units, and what comes behind them
+/// waits for a millisecond at most; with 32 a look at 5000 keys on media took up to twice as long as with 512).
+const STEPS_MAX: usize = 128;
+
+/// A request, and how many came before it.
+type Numbered = (u64, StoreRequest);
+
+/// Requests that the store has not taken.
+#[derive(Debug, Default)]
+pub(super) struct RequestLine {
+    plain: VecDeque<Numbered>,
+    /// Of each long command its steps; the one whose turn it is first. None is empty.
+    long: VecDeque<VecDeque<Numbered>>,
+    /// Steps that the store has.
+    out: Vec<Token>,
+    came: u64,
+    /// The last to go was a plain one.
+    was_plain: bool,
+}
+
+impl RequestLine {
+    /// A request that nobody overtakes.
+    pub(super) fn push(&mut self, request: StoreRequest) {
+        self.plain.push_back((self.came, request));
+        self.came += 1;
+    }
+
+    /// A step of a long command.
+    pub(super) fn push_step(&mut self, request: StoreRequest) {
+        let task = request.token.task;
+        let numbered = (self.came, request);
+        self.came += 1;
+        let own = self
+            .long
+            .iter_mut()
+            .rev()
+            .find(|line| line.front().is_some_and(|(_, one)| one.token.task == task));
+        match own {
+            Some(own) => own.push_back(numbered),
+            None => self.long.push_back(VecDeque::from([numbered])),
+        }
+    }
+
+    /// The next request.
+    pub(super) fn poll(&mut self) -> Option<StoreRequest> {
+        let step_goes = self.step_may_go()
+            && self.plain.front().is_none_or(|(plain, _)| {
+                let step = self.long.front().and_then(|line| line.front());
+                self.was_plain && step.is_some_and(|(step, _)| step < plain)
+            });
+        self.was_plain = !step_goes;
+        if !step_goes {
+            return self.plain.pop_front().map(|(_, request)| request);
+        }
+        let mut own = self.long.pop_front()?;
+        let (_, request) = own.pop_front()?;
+        if !own.is_empty() {
+            self.long.push_back(own);
+        }
+        self.out.push(request.token);
+        assert!(self.out.len() <= STEPS_MAX, "long commands have {} steps at the store", self.out.len());
+        Some(request)
+    }
+
+    /// The store has carried a request out.
+    pub(super) fn on_outcome(&mut self, token: Token) {
+        if let Some(place) = self.out.iter().position(|out| *out == token) {
+            self.out.swap_remove(place);
+        }
+    }
+
+    /// There is one that may go.
+    pub(super) fn has_next(&self) -> bool {
+        !self.plain.is_empty() || self.step_may_go()
+    }
+
+    fn step_may_go(&self) -> bool {
+        !self.long.is_empty() && self.out.len() < STEPS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::store::StoreOp;
+    use super::*;
+
+    fn request(task: u32, place: u32) -> StoreRequest {
+        StoreRequest { token: Token { task, place }, op: StoreOp::Flush }
+    }
+
+    fn polled(line: &mut RequestLine) -> Vec<u32> {
+        std::iter::from_fn(|| line.poll()).map(|request| request.token.task).collect()
+    }
+
+    #[test]
+    fn steps_overtake_nothing_and_what_comes_later_overtakes_them() {
+        let mut line = RequestLine::default();
+        line.push(request(1, 0));
+        line.push(request(2, 0));
+        (0..4).for_each(|place| line.push_step(request(3, place)));
+        (4..7).for_each(|task| line.push(request(task, 0)));
+        assert_eq!(polled(&mut line), [1, 2, 3, 4, 3, 5, 3, 6, 3]);
+        assert!(!line.has_next());
+    }
+
+    #[test]
+    fn long_commands_take_turns_and_have_no_more_steps_at_the_store_than_may_be() {
+        let mut line = RequestLine::default();
+        for task in 0..2 {
+            (0..100).for_each(|place| line.push_step(request(task, place)));
+        }
+        let first = polled(&mut line);
+        assert_eq!((first.len(), &first[..4]), (STEPS_MAX, &[0, 1, 0, 1][..]));
+        assert!(!line.has_next(), "no more may go");
+        line.push(request(2, 0));
+        assert!(line.has_next());
+        assert_eq!(polled(&mut line), [2]);
+        line.on_outcome(Token { task: 2, place: 0 });
+        assert!(!line.has_next(), "that was none of theirs");
+        line.on_outcome(Token { task: 1, place: 0 });
+        assert_eq!(polled(&mut line).len(), 1);
+    }
+}
