@@ -113,6 +113,7 @@ impl<K: RequestKind> RequestTable<K> {
 
     /// A change waits for its turn.
     pub fn queue_change(&mut self, key: SlabKey) {
+        assert_eq!(self.pending.get(key).done, 0, "a change is queued twice");
         self.changes.push(key).expect("there are as many places to wait as requests");
     }
 
@@ -126,6 +127,11 @@ impl<K: RequestKind> RequestTable<K> {
         self.reads.iter().copied()
     }
 
+    /// Changes that wait, the one whose turn it is first.
+    pub fn waiting_changes(&self) -> impl Iterator<Item = SlabKey> + '_ {
+        self.changes.iter().copied()
+    }
+
     /// The change whose turn it is.
     pub fn next_change(&self) -> Option<SlabKey> {
         self.changes.front().copied()
@@ -135,6 +141,11 @@ impl<K: RequestKind> RequestTable<K> {
     pub fn read_issued(&mut self, key: SlabKey) {
         assert_eq!(self.reads.pop(), Some(key), "reads are served in order");
         self.end_if_over(key);
+    }
+
+    /// No more of the read in front is looked up; it is in the table still.
+    pub fn drop_read(&mut self, key: SlabKey) {
+        assert_eq!(self.reads.pop(), Some(key), "reads are given up in order");
     }
 
     /// All of the change in front is in the buffer, or it failed.
@@ -186,11 +197,19 @@ impl<K: RequestKind> RequestTable<K> {
 
     /// A part of a request is over.
     pub fn part_done(&mut self, key: SlabKey) {
+        if let Some(reply) = self.part_over(key) {
+            self.push_reply(reply);
+        }
+    }
+
+    /// As [`Self::part_done`], and the caller gives the reply, if the request is over.
+    #[inline(always)]
+    pub fn part_over(&mut self, key: SlabKey) -> Option<K::Reply> {
         let pending = self.pending.get_mut(key);
         assert!(pending.parts > 0, "a part of a request ended twice");
         pending.parts -= 1;
         self.parts -= 1;
-        self.end_if_over(key);
+        self.is_over(key).then(|| self.remove(key))
     }
 
     /// A part of a request will not happen, and no more of it is done.
@@ -212,21 +231,34 @@ impl<K: RequestKind> RequestTable<K> {
     }
 
     fn end_if_over(&mut self, key: SlabKey) {
-        let Pending { request, done, parts, .. } = self.pending.get(key);
-        let count = K::count(request);
-        assert!(*done <= count, "{done} blocks were done of {count}");
-        let waits = self.reads.front() == Some(&key) || self.changes.front() == Some(&key);
-        if *done == count && *parts == 0 && !waits {
+        if self.is_over(key) {
             self.end(key);
         }
     }
 
+    #[inline(always)]
+    fn is_over(&self, key: SlabKey) -> bool {
+        let Pending { request, done, parts, .. } = self.pending.get(key);
+        let count = K::count(request);
+        assert!(*done <= count, "{done} blocks were done of {count}");
+        let waits = self.reads.front() == Some(&key) || self.changes.front() == Some(&key);
+        *done == count && *parts == 0 && !waits
+    }
+
     /// A request is over: its reply waits to be taken.
     pub fn end(&mut self, key: SlabKey) {
+        let reply = self.remove(key);
+        self.push_reply(reply);
+    }
+
+    /// A request is over: its reply.
+    #[inline(always)]
+    fn remove(&mut self, key: SlabKey) -> K::Reply {
         let Pending { request, parts, own, status, .. } = *self.pending.get(key);
         assert_eq!(parts, 0, "a request ended before its parts");
+        assert!(self.replies.len() < self.places, "a request ended without room for its reply");
         self.pending.free(key);
-        self.push_reply(own.reply(&request, status));
+        own.reply(&request, status)
     }
 
     /// Replies to a request that was not taken.
@@ -239,9 +271,19 @@ impl<K: RequestKind> RequestTable<K> {
         self.replies.push(reply).expect("there are as many places for replies as for requests");
     }
 
+    /// A reply waits to be taken.
+    pub fn has_reply(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
     /// The next reply.
     pub fn poll_reply(&mut self) -> Option<K::Reply> {
         self.replies.pop()
+    }
+
+    /// Reads that wait, changes that wait, and all requests.
+    pub fn counts(&self) -> [usize; 3] {
+        [self.reads.len(), self.changes.len(), self.pending.len()]
     }
 
     /// True if nothing was taken that is not answered, but for `others`.

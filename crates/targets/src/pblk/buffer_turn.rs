@@ -38,7 +38,7 @@ impl Pblk {
     pub(super) fn leaves_buffer_to_users(&self) -> bool {
         let shares_stream = self.streams_count() == u32::from(self.user_streams);
         let has_its_own = shares_stream || self.buffer_units_kept() == 0;
-        let leaves = self.turn.is_users() && has_its_own && !self.writes.is_empty();
+        let leaves = self.turn.is_users() && has_its_own && self.requests.next_change().is_some();
         leaves && !self.is_all_programmed()
     }
 }

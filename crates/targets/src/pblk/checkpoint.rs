@@ -473,8 +473,8 @@ impl Pblk {
         if !self.shutdown.is_begun() || self.shutdown.checkpointing || !self.checkpoints.is_idle() {
             return false;
         }
-        if !self.reads.is_empty() || !self.writes.is_empty() || !self.flushes.is_idle() || !self.gc.is_idle()
-        {
+        let waits = self.requests.next_read().is_some() || self.requests.next_change().is_some();
+        if waits || !self.flushes.is_idle() || !self.gc.is_idle() {
             return false;
         }
         if self.close_filling() {
@@ -498,7 +498,7 @@ impl Pblk {
         let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
         self.shutdown.ending = true;
         assert!(self.is_read_only(), "a shutdown was ended without its checkpoint");
-        assert!(self.writes.is_empty(), "a write was left behind at shutdown");
+        assert!(self.requests.next_change().is_none(), "a write was left behind at shutdown");
         self.shutdown.checkpointing = true;
         let buffers = self.checkpoints.abandon();
         self.whole.extend(buffers);
@@ -509,10 +509,13 @@ impl Pblk {
     /// Answers a shutdown of a drive that failed. True if one waited for that.
     pub(super) fn end_stopped_shutdown(&mut self, status: Status) -> bool {
         let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
-        assert!(self.stopped().is_some() && self.writes.is_empty(), "a shutdown is cut short without need");
+        assert!(
+            self.stopped().is_some() && self.requests.next_change().is_none(),
+            "a shutdown is cut short without need"
+        );
         self.shutdown.ending = true;
-        self.fail(key, status, None);
-        self.finish(key);
+        self.requests.fail(key, status);
+        self.requests.end(key);
         true
     }
 
@@ -520,8 +523,8 @@ impl Pblk {
         let key = self.shutdown.request.expect("a shutdown was asked for");
         let pending = self.requests.get_mut(key);
         pending.done = pending.request.count;
-        self.finish(key);
-        assert!(self.writes.is_empty(), "a write was left behind at shutdown");
+        self.requests.end(key);
+        assert!(self.requests.next_change().is_none(), "a write was left behind at shutdown");
         assert!(self.write_buffer.in_use() == 0, "a buffer unit was left behind at shutdown");
     }
 }

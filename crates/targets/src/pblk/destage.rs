@@ -46,8 +46,8 @@ impl Pblk {
         if self.options.destage_percent == 0 {
             return true;
         }
-        let is_awaited = !self.writes.is_empty()
-            || !self.reads.is_empty()
+        let is_awaited = self.requests.next_change().is_some()
+            || self.requests.next_read().is_some()
             || !self.flushes.is_idle()
             || !self.gc.is_idle()
             || !self.checkpoints.is_idle()

@@ -176,8 +176,8 @@ impl Pblk {
         assert!(self.is_read_only(), "flushes are failed while writes are taken");
         let mut any = false;
         while let Some(key) = self.flushes.give_up() {
-            self.fail(key, status, None);
-            self.finish(key);
+            self.requests.fail(key, status);
+            self.requests.end(key);
             any = true;
         }
         any
@@ -187,14 +187,14 @@ impl Pblk {
     pub(super) fn barrier_done(&mut self, status: Status) {
         let sound = status.is_success() || self.has_canary(Canary::BarrierUnchecked);
         let BarrierEnd { answered, freed } = self.flushes.ended();
-        assert!(answered.iter().all(|&key| self.requests.get(key).commands == 0), "a flush has commands");
         for key in answered {
             let request = self.requests.get_mut(key);
             request.done = request.request.count;
             if !sound {
-                self.fail(key, if status.is_drive_failure() { status } else { Status::WRITE_FAULT }, None);
+                let told = if status.is_drive_failure() { status } else { Status::WRITE_FAULT };
+                self.requests.fail(key, told);
             }
-            self.finish(key);
+            self.requests.end(key);
         }
         self.reclaimer.barrier_ended(freed, sound);
         if let Apart::Sent(line) = self.apart {

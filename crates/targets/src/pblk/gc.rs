@@ -101,7 +101,7 @@ impl Pblk {
         self.told.is_moved |= any;
         self.limiter_follow();
         // Writes taken before a shutdown may need the space.
-        if self.shutdown.is_begun() && self.writes.is_empty() {
+        if self.shutdown.is_begun() && self.requests.next_change().is_none() {
             return any;
         }
         any |= self.choose_victim();

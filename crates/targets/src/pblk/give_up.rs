@@ -16,11 +16,11 @@ impl Pblk {
         if self.stopped().is_some() {
             return false;
         }
-        let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
+        let waits_to_write = self.requests.next_change().is_some() || !self.flushes.is_idle();
         // A line that waits for the ends of reads to be reset is something to come.
         let only_reads_go_on = self.flight.has_only(self.reading.by_users) && self.reclaimer.due().len() == 0;
         let is_still = self.flight.len() == 0 || (waits_to_write && only_reads_go_on);
-        if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
+        if self.requests.is_idle_but_for(0) || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;
         }
         if self.checkpoints.is_behind(self.capacity.checkpoint_interval) {
@@ -52,7 +52,7 @@ impl Pblk {
             self.end_changes();
             return true;
         }
-        assert!(self.writes.is_empty(), "a write waits although it would be refused");
+        assert!(self.requests.next_change().is_none(), "a write waits although it would be refused");
         if self.reading.by_users == 0 && self.end_shutdown() {
             return true;
         }
@@ -62,9 +62,10 @@ impl Pblk {
         if self.reading.by_users > 0 {
             return false;
         }
-        let Some(key) = self.reads.pop() else { return false };
-        self.fail(key, Status::UNRECOVERED_READ, None);
-        self.finish(key);
+        let Some(key) = self.requests.next_read() else { return false };
+        self.requests.drop_read(key);
+        self.requests.fail(key, Status::UNRECOVERED_READ);
+        self.requests.end(key);
         true
     }
 }

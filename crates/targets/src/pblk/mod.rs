@@ -73,7 +73,7 @@ impl Pblk {
         }
         (self.now, self.told.at) = (now, now);
         while std::mem::take(&mut self.work_due) || self.gives_up() {
-            let mut any = !self.reads.is_empty() && self.serve_reads(buffers);
+            let mut any = self.requests.next_read().is_some() && self.serve_reads(buffers);
             any |= match self.stopped() {
                 Some(status) => self.answer_stopped(status),
                 None => self.run_due(now, buffers),
@@ -93,7 +93,8 @@ impl Pblk {
 
     /// Nothing waits to be given out, and no procedure would give anything.
     pub(super) fn is_quiet(&self) -> bool {
-        !self.flight.has_next() && self.reads.is_empty() && !self.work_due && self.replies.is_empty()
+        let waits = self.requests.next_read().is_some() || self.requests.has_reply();
+        !waits && !self.flight.has_next() && !self.work_due
     }
 
     /// Gives commands as long as there are any and there is room.
@@ -102,7 +103,7 @@ impl Pblk {
         while out.has_room() {
             if !self.flight.has_next() {
                 // Most reads need none of the other procedures.
-                if !self.reads.is_empty() && !self.work_due {
+                if self.requests.next_read().is_some() && !self.work_due {
                     let any = self.serve_reads(&mut out.buffers);
                     if !any {
                         // Of what waits to be written together, somebody may wait for all.
@@ -121,7 +122,7 @@ impl Pblk {
     /// Gives the replies that wait.
     #[inline(always)]
     fn give_replies(&mut self, out: &mut Out<BlockReply>) {
-        while let Some(reply) = self.replies.pop() {
+        while let Some(reply) = self.requests.poll_reply() {
             out.reply(reply);
         }
     }
@@ -140,7 +141,8 @@ impl Pblk {
         self.reading.by_users -= 1;
         let reply = self.read_done(request, (index, count, first), completion, buffers);
         // The last reader of a line lets it be reset, and what waits may find room.
-        self.work_due |= self.reclaimer.due().len() > 0 || !self.reads.is_empty() || self.flight.len() == 0;
+        let reads_wait = self.requests.next_read().is_some();
+        self.work_due |= self.reclaimer.due().len() > 0 || reads_wait || self.flight.len() == 0;
         self.read_left();
         reply
     }

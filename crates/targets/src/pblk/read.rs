@@ -7,7 +7,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::request::PendingBlockRequest;
+use super::request::Taken;
 use super::retry::Whose;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
@@ -19,17 +19,12 @@ impl Pblk {
     /// Carries out waiting reads. True if any could be.
     pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(&key) = self.reads.front() {
+        while let Some(key) = self.requests.next_read() {
             if !self.serve_read(key, buffers) {
                 break;
             }
-            self.reads.pop();
+            self.requests.read_issued(key);
             any = true;
-            let pending = self.requests.get_mut(key);
-            pending.issued = true;
-            if pending.commands == 0 {
-                self.finish(key);
-            }
         }
         any
     }
@@ -73,7 +68,7 @@ impl Pblk {
         assert!(slot.0 < self.write_buffer.slots(), "slot {} is beyond the buffer", slot.0);
         assert_ne!(kind, Kind::Pad, "the map names padding as a block");
         if kind == Kind::Lost {
-            self.fail(key, Status::UNRECOVERED_READ, None);
+            self.requests.fail(key, Status::UNRECOVERED_READ);
             self.stats.read_failed += 1;
         }
         buffers.copy_data(self.ring, slot.0, buffer, index, 1);
@@ -84,7 +79,7 @@ impl Pblk {
     /// [`Self::serve_reads`] would come to. `None`, and nothing changed, if it is another or has to wait.
     #[inline(always)]
     pub(super) fn take_direct_read(&mut self, request: &BlockRequest) -> Option<Command> {
-        let may_go = self.is_quiet() && self.has_request_room() && self.flight.has_room(1);
+        let may_go = self.is_quiet() && self.requests.has_room() && self.flight.has_room(1);
         if request.op != BlockOp::Read || request.count != 1 || !may_go || self.refusal(request).is_some() {
             return None;
         }
@@ -97,12 +92,8 @@ impl Pblk {
         }
         self.lines.begin_read(line);
         let first = Ppa::new(self.shape.chunk(line, unit), sector);
-        let (status, violation) = (Status::SUCCESS, None);
         let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer };
-        let since = self.now;
-        let pending =
-            PendingBlockRequest { request, since, done: 1, commands: 1, issued: true, status, violation };
-        let key = self.requests.insert(pending).expect("room was asked for above");
+        let key = self.requests.insert_issued(request, Taken { since: self.now });
         self.stats.user_read += 1;
         self.reading.by_users += 1;
         let purpose = Purpose::Read { request: key, index: 0, count: 1, first };
@@ -163,7 +154,7 @@ impl Pblk {
         self.reading.by_users += 1;
         let purpose = Purpose::Read { request: key, index, count, first };
         self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
-        self.requests.get_mut(key).commands += 1;
+        self.requests.begin_parts(key, 1);
         Some(count)
     }
 
@@ -181,10 +172,9 @@ impl Pblk {
         completion: &Completion,
         buffers: &Buffers,
     ) -> Option<BlockReply> {
-        let &PendingBlockRequest { request: BlockRequest { block: start, buffer, .. }, commands, .. } =
-            self.requests.get(key);
+        let BlockRequest { block: start, buffer, count: asked, .. } = self.requests.get(key).request;
+        assert!(index + count <= asked, "a read ended beyond its request");
         let buffer = buffer.expect("a read has a buffer");
-        assert!(commands > 0, "a read ended that nobody sent");
         let mut bad = None;
         for offset in 0..count {
             // The address of a single sector is known without its list.
@@ -207,10 +197,7 @@ impl Pblk {
             self.retry(whose, Failed::new(bits, status), buffers);
             return None;
         }
-        let pending = self.requests.get_mut(key);
-        pending.commands -= 1;
-        let over = pending.commands == 0 && pending.issued;
-        over.then(|| self.end(key))
+        self.requests.part_over(key)
     }
 
     /// Judges a sector that was read for a user.

@@ -120,13 +120,8 @@ impl Pblk {
         if given_up != 0 {
             self.stats.read_failed += u64::from(given_up.count_ones());
             let told = if self.has_canary(Canary::GoneIsUnwritten) { status } else { as_loss(status) };
-            self.fail(key, told, None);
+            self.requests.fail(key, told);
         }
-        let pending = self.requests.get_mut(key);
-        assert!(pending.commands > 0, "a read ended that nobody sent");
-        pending.commands -= 1;
-        if pending.commands == 0 && pending.issued {
-            self.finish(key);
-        }
+        self.requests.part_done(key);
     }
 }

@@ -15,13 +15,13 @@ use super::gc::Gc;
 use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
-use super::request::PendingBlockRequest;
+use super::request::RequestTable;
 use super::retry::Reading;
 use super::stats::PblkStats;
 use super::stop::Changes;
 use super::tails;
 use crate::plane_reads::PlaneRule;
-use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
+use ocssd_base::{Divisor, Nanos, Prng, usize_of};
 use ocssd_ftl::{
     BufferUnitId, Candidate, Classification, Classifier, EmptyLine, FlushQueue, InstanceGeometry, InstanceId,
     L2p, LastWrites, LineId, LineSequence, LineState, Lines, Mapped, OpenLine, PhysicalAddress, RateLimiter,
@@ -96,10 +96,7 @@ pub struct Pblk {
     /// Units of this instance by the drive's numbers.
     pub(super) unit_of_pu: Vec<Option<UnitIndex>>,
 
-    pub(super) requests: Slab<PendingBlockRequest>,
-    pub(super) reads: Ring<SlabKey>,
-    pub(super) writes: Ring<SlabKey>,
-    pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
+    pub(super) requests: RequestTable,
     pub(super) flight: Flight,
     pub(super) flushes: FlushQueue<EmptyLine>,
     pub(super) apart: Apart,
@@ -185,10 +182,7 @@ impl Pblk {
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
             unit_of_pu: unit_of_pu(geometry, &shape),
-            requests: Slab::new(knobs.requests_max),
-            reads: Ring::new(usize_of(knobs.requests_max)),
-            writes: Ring::new(usize_of(knobs.requests_max)),
-            replies: Ring::new(usize_of(knobs.requests_max)),
+            requests: RequestTable::new(knobs.requests_max),
             flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt))
                 .giving_up_at_once(options.has_canary(Canary::FailedCommandIsOfChunk)),
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
@@ -325,7 +319,7 @@ impl Pblk {
         for line in &self.tails_due {
             assert!(self.open[line.index()].is_some(), "a tail is due in line {}, which is not open", line.0);
         }
-        assert!(self.requests.len() >= self.reads.len() + self.writes.len(), "a request waits that is over");
+        self.requests.check();
         if self.flight.len() > 0 || !self.gc.is_idle() {
             return;
         }

@@ -60,9 +60,10 @@ impl Pblk {
     /// Answers all that waits for a change, once the drive failed with `status`. True if anything was answered.
     pub(super) fn answer_stopped(&mut self, status: Status) -> bool {
         let mut any = false;
-        while let Some(key) = self.writes.pop() {
-            self.fail(key, status, None);
-            self.finish(key);
+        while let Some(key) = self.requests.next_change() {
+            self.requests.admitted(key);
+            self.requests.fail(key, status);
+            self.requests.end(key);
             any = true;
         }
         any |= self.fail_flushes(status);
@@ -76,9 +77,10 @@ impl Pblk {
             return any;
         }
         // Only with a buffer smaller than the device needs: more would have to be written behind what it reads.
-        while let Some(key) = self.reads.pop() {
-            self.fail(key, status, None);
-            self.finish(key);
+        while let Some(key) = self.requests.next_read() {
+            self.requests.drop_read(key);
+            self.requests.fail(key, status);
+            self.requests.end(key);
             any = true;
         }
         assert!(self.reading.by_users == 0 && !self.flight.has_next(), "a read goes on without a command");

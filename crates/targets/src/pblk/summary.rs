@@ -16,8 +16,12 @@ impl Pblk {
     }
 
     fn write_summary(&self, out: &mut String) -> fmt::Result {
-        let waiting = [self.reads.len(), self.writes.len(), self.requests.len(), self.flight.len()];
-        writeln!(out, "reads, writes, requests, commands: {waiting:?}, changes: {:?}", self.changes)?;
+        let (waiting, commands) = (self.requests.counts(), self.flight.len());
+        writeln!(
+            out,
+            "reads, writes, requests: {waiting:?}, commands: {commands}, changes: {:?}",
+            self.changes
+        )?;
         writeln!(out, "free lines {} worth {}", self.lines.free_count(), self.free_lines_worth())?;
         writeln!(out, "buffer {:?}, kept {}", self.write_buffer.occupancy(), self.buffer_units_kept())?;
         writeln!(out, "{:?}", self.reclaimer)?;

@@ -7,8 +7,9 @@ use super::Pblk;
 use super::canary::Canary;
 use super::discards::DiscardRange;
 use super::due::Due;
-use super::request::PendingBlockRequest;
+use super::request::Taken;
 use super::waits::WaitCause;
+use crate::request_table::Pending;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
     Admission, BufferUnitId, BufferUnitState, Entry, Kind, Mapped, PhysicalAddress, SEQUENCE_MAX, SectorTag,
@@ -24,7 +25,7 @@ impl Pblk {
     /// Admits what waits, as far as there is room. True if anything was admitted.
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let (mut any, mut fetched) = (false, 0);
-        while let Some(&key) = self.writes.front() {
+        while let Some(key) = self.requests.next_change() {
             if fetched == 0 {
                 fetched = self.fetch_waiting(buffers);
             }
@@ -37,9 +38,9 @@ impl Pblk {
                 break;
             }
             if let Some(status) = self.refuses_changes().filter(|_| !is_begun) {
-                self.writes.pop();
-                self.fail(key, status, None);
-                self.finish(key);
+                self.requests.admitted(key);
+                self.requests.fail(key, status);
+                self.requests.end(key);
                 any = true;
                 continue;
             }
@@ -55,14 +56,15 @@ impl Pblk {
             if !whole {
                 break;
             }
-            self.writes.pop();
-            let waited = self.now.saturating_since(self.requests.get(key).since);
+            self.requests.admitted(key);
+            let Taken { since } = self.requests.get(key).own;
+            let waited = self.now.saturating_since(since);
             self.stats.long_waits.on_admitted(waited);
             let durable = matches!(request.op, BlockOp::Write { fua: true });
             if durable && !self.has_canary(Canary::FuaIgnored) {
                 self.await_durable(key);
             } else {
-                self.finish(key);
+                self.requests.end(key);
             }
         }
         any
@@ -74,7 +76,8 @@ impl Pblk {
         if self.limiter.may_insert_user(1) != Admission::Granted {
             return 1;
         }
-        let next = || self.writes.iter().take(FETCH_AHEAD).map(|&key| self.requests.get(key).request);
+        let waiting = || self.requests.waiting_changes().take(FETCH_AHEAD);
+        let next = || waiting().map(|key| self.requests.get(key).request);
         self.l2p.fetch(next().map(|request| request.block));
         let content = next().filter_map(|request| request.buffer.map(|buffer| buffers.data(buffer, 0, 1)[0]));
         // Without a use the loads would be left out.
@@ -129,6 +132,7 @@ impl Pblk {
         }
         self.stats.user_discarded += u64::from(slice);
         self.requests.get_mut(key).done += slice;
+        assert!(pending.done + slice <= request.count, "more is discarded than was asked for");
         let whole = pending.done + slice == request.count;
         if !whole {
             self.call(Due::ADMISSION);
@@ -138,8 +142,8 @@ impl Pblk {
 
     /// True if some blocks of a discard are nowhere and the others not yet, though its record covers all of them.
     pub(super) fn is_discard_begun(&self) -> bool {
-        let Some(&key) = self.writes.front() else { return false };
-        let PendingBlockRequest { request, done, .. } = *self.requests.get(key);
+        let Some(key) = self.requests.next_change() else { return false };
+        let &Pending { request, done, .. } = self.requests.get(key);
         let is_discard = match request.op {
             BlockOp::Discard => true,
             BlockOp::WriteZeroes => self.keeps_discards(),

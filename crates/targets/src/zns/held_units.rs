@@ -30,7 +30,8 @@ impl HeldUnits {
 
     /// A buffer unit holds a unit that none held. Cost: the units behind it are moved by one.
     pub fn insert(&mut self, at: UnitOfZone, buffer_unit: BufferUnitId) {
-        let Err(nth) = self.find(at) else { panic!("unit {at} is held twice") };
+        let nth = self.find(at).unwrap_or_else(|nth| nth);
+        assert!(self.row.get(nth).is_none_or(|&(unit, _)| unit != at), "unit {at} is held twice");
         self.row.insert(nth, (at, buffer_unit));
     }
 
