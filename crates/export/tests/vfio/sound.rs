@@ -244,6 +244,15 @@ fn a_drive_of_1_2_is_served_as_such() {
     let table = guest.ask(Sqe::get_bbt(1, GetBbt { lun: Ppa(0) }), 64 + 16);
     let table = BadBlockTable::decode(&table).unwrap();
     assert_eq!((table.blocks.len(), table.blocks[0]), (16, BlockFlags::HOST_RESERVED));
+    // Several are in a list behind CDW10-11: blocks 1 and 2, of which the first plane is marked.
+    let places = guest.room(16);
+    guest.put_list(places, &[CHUNK, 2 * CHUNK]);
+    let marks = SetBbt { spba: places, block_count: 2, value: BlockFlags::GROWN_BAD };
+    assert!(guest.admin(Sqe::set_bbt(1, marks)).status.status.is_success());
+    let table = guest.ask(Sqe::get_bbt(1, GetBbt { lun: Ppa(0) }), 64 + 16);
+    let table = BadBlockTable::decode(&table).unwrap();
+    let bad = (0..16).filter(|&at| table.blocks[at] == BlockFlags::GROWN_BAD).collect::<Vec<_>>();
+    assert_eq!(bad, [2, 4]);
     // Block 1, page by page: sector, plane and page are the low bits.
     let block = CHUNK;
     let flags = IoFlags { plane_mode: PlaneMode::Dual, ..IoFlags::default() };

@@ -127,6 +127,29 @@ fn lost_data_is_an_error_with_and_without_feedback() {
 }
 
 #[test]
+fn entries_that_fail_differently_are_all_marked_and_the_others_are_delivered() {
+    let mut host = Host::with_every_state();
+    assert_eq!(bits(&host.set_feature(FeatureId::ERROR_RECOVERY, 1 << 16)), 0);
+    assert_eq!(bits(&host.set_feature(FeatureId::MEDIA_FEEDBACK, 2)), 0);
+    for (kind, sector) in [(FaultKind::UnrecoveredRead, 9), (FaultKind::HighEcc, 10)] {
+        host.fault(kind, 2, Some(sector));
+    }
+    let list = [host.lba(5, 0), host.lba(2, 10), host.lba(2, 9), host.lba(2, 8)];
+    let (cqe, buffers) = host.vector_read(&list);
+    // Unwritten, weak, lost and sound: the gravest status, and no bit for the weak one, whose data is valid.
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x0281, 0b0101));
+    assert!(buffers.data[SECTOR..2 * SECTOR].iter().all(|&byte| byte == 11));
+    assert!(buffers.data[3 * SECTOR..].iter().all(|&byte| byte == 9));
+    let mut host = Host::new(crate::host::tiny());
+    host.fault(FaultKind::WriteNextUnit, 0, None);
+    host.fault(FaultKind::EarlyClose, 2, None);
+    let list = [host.lbas(0, 0..8), host.lbas(1, 0..8), host.lbas(2, 0..8)].concat();
+    let cqe = host.vector_write(&list, 5);
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x42F1, 0xFF_00FF));
+    assert_eq!([0, 1, 2].map(|chunk| host.table()[chunk].write_pointer), [Some(8), Some(8), Some(0)]);
+}
+
+#[test]
 fn a_failed_reset_takes_the_chunk_offline_and_the_others_proceed() {
     let mut host = Host::with_every_state();
     host.fault(FaultKind::ResetFailure, 2, None);
