@@ -364,10 +364,9 @@ fn take_piece<P>(command: &mut Command<P>, client: ClientId, dispatcher: &mut Di
     if !command.take_memory(client, Want::Share, &mut dispatcher.pool) {
         return false;
     }
-    let zeroes = BlockKind::ZeroesToZone { bytes: u32::try_from(bytes).expect("a transfer is small") };
     let is_zeroed = match command.plan {
         CommandPlan::Own | CommandPlan::Raw => true,
-        CommandPlan::Block(BlockPlan { kind, .. }) => kind == zeroes,
+        CommandPlan::Block(BlockPlan { kind, .. }) => matches!(kind, BlockKind::ZeroesToZone { .. }),
         _ => false,
     };
     if let (Some(piece), true) = (&command.piece, is_zeroed) {

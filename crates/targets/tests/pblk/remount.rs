@@ -129,12 +129,9 @@ fn an_instance_keeps_its_size_from_its_first_mount_on() {
     }
 }
 
-/// Without records of discards and without checkpoints, lines written to their ends and then discarded leave nothing.
-#[test]
-fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
-    let spec = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };
-    let mut world = World::new(drive(0), spec(60), "empty");
-    let blocks = world.blocks();
+/// An instance of which two lines were written to their ends and then discarded.
+fn emptied(options: Options) -> World {
+    let mut world = World::new(drive(0), options, "empty");
     let line = world.pblk().capacity().layout.data_sectors() * 4;
     for block in (0..2 * line).step_by(4) {
         world.write(block.into(), 4);
@@ -146,6 +143,15 @@ fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
     }
     world.settle();
     assert!(world.pblk().stats().lines_reset > 0, "{}", world.pblk().summary());
+    world
+}
+
+/// Without records of discards and without checkpoints, lines written to their ends and then discarded leave nothing.
+#[test]
+fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
+    let spec = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };
+    let mut world = emptied(spec(60));
+    let blocks = world.blocks();
     world.cut(&mut Prng::new(1));
     world.options = spec(70);
     assert!(!world.mount().fresh);
@@ -161,19 +167,8 @@ fn an_instance_that_holds_nothing_any_more_outlives_any_unit() {
         active_units: Some(1),
         ..options(Mode::Faithful)
     };
-    let mut world = World::new(drive(0), spec(60), "empty");
+    let world = emptied(spec(60));
     let blocks = world.blocks();
-    let line = world.pblk().capacity().layout.data_sectors() * 4;
-    for block in (0..2 * line).step_by(4) {
-        world.write(block.into(), 4);
-    }
-    world.flush();
-    for block in (0..2 * line).step_by(4) {
-        assert!(world.send(BlockOp::Discard, block.into(), 4));
-        assert!(world.drain());
-    }
-    world.settle();
-    assert!(world.pblk().stats().lines_reset > 0, "{}", world.pblk().summary());
     for unit in 0..4 {
         let mut branch = world.branch(&format!("unit {unit} dies"));
         branch.kill_unit(PuId(unit));
