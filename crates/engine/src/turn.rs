@@ -116,6 +116,9 @@ impl<D: Device, C: Clock, T: Target + ?Sized> Host<D, C, T> {
             if !admission.is_taken() {
                 (self.lanes[index].full, self.full) = (true, true);
                 source.on_refused(now, *id, *request);
+                if source.asks_on() {
+                    continue;
+                }
                 return false;
             }
             self.offer(now, index, observer);
@@ -272,7 +275,8 @@ impl<D: Device, C: Clock, T: Target + ?Sized> Host<D, C, T> {
     /// goes on from step to step without a turn.
     fn wait<S: Source<T>>(&mut self, source: &mut S, stop_at: Nanos) -> bool {
         self.full = self.full && self.lanes.iter().any(|lane| lane.full);
-        let arrival = if self.full { None } else { source.next_arrival() };
+        let waits_for_room = self.full && !source.asks_on();
+        let arrival = if waits_for_room { None } else { source.next_arrival() };
         let others = if self.timed { arrival.into_iter().chain(self.timer()).min() } else { arrival };
         let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
         while let Some(at) = self.next_step(limit) {

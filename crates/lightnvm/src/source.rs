@@ -41,6 +41,13 @@ pub trait Source<T: Target + ?Sized = dyn BlockTarget> {
     /// The target could not take the request yet; it is offered again before any other.
     fn on_refused(&mut self, now: Nanos, target: TargetId, request: T::Request);
 
+    /// True of a source of several askers: while one waits for room in its target, the others ask on, and the next arrival is
+    /// theirs. Such a source offers a refused request again only after it had nothing else to offer. The refusal of any other
+    /// source ends its turn, and its arrivals wait for the room.
+    fn asks_on(&self) -> bool {
+        false
+    }
+
     /// A request ended.
     fn on_reply(&mut self, now: Nanos, target: TargetId, reply: T::Reply, buffers: &mut Buffers);
 
