@@ -76,6 +76,8 @@ pub struct ClosedLoop<G: Generator> {
     waiting: Option<usize>,
     is_full: bool,
     is_stopped: bool,
+    /// It makes no requests but those that load.
+    loads_only: bool,
     /// When the source was asked first, and last.
     began: Option<Nanos>,
     asked: Nanos,
@@ -100,6 +102,7 @@ impl<G: Generator> ClosedLoop<G> {
             waiting: None,
             is_full: false,
             is_stopped: false,
+            loads_only: false,
             began: None,
             asked: Nanos::ZERO,
             phases: Vec::new(),
@@ -111,6 +114,23 @@ impl<G: Generator> ClosedLoop<G> {
     /// Makes no more requests; those outstanding are waited for.
     pub const fn stop(&mut self) {
         self.is_stopped = true;
+    }
+
+    /// True once it was stopped.
+    #[must_use]
+    pub const fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Makes only the requests that load, and is finished when they are answered; or makes the others, too. Time that requests
+    /// arrive by begins with the latter.
+    pub const fn load_only(&mut self, loads_only: bool) {
+        self.loads_only = loads_only;
+    }
+
+    /// What loads was asked, and the rest is to wait.
+    fn is_held(&self) -> bool {
+        self.loads_only && !self.generator.is_loading()
     }
 
     /// The first failure in words; the run made no more requests after it.
@@ -203,12 +223,19 @@ where
     T: Target<Request = G::Request, Reply = G::Reply> + ?Sized,
 {
     fn next_arrival(&self) -> Option<Nanos> {
-        let may = !self.is_full && !self.is_stopped && self.failure.is_none() && !self.free.is_empty();
+        let may = !self.is_held()
+            && !self.is_full
+            && !self.is_stopped
+            && self.failure.is_none()
+            && !self.free.is_empty();
         // What has arrived already depends on replies only.
         self.arrival().filter(|&at| may && at > self.asked && !self.generator.is_finished())
     }
 
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, G::Request)> {
+        if self.is_held() && self.waiting.is_none() {
+            return None;
+        }
         self.began.get_or_insert(now);
         self.asked = now;
         if self.is_full {
@@ -247,7 +274,8 @@ where
     }
 
     fn is_finished(&self) -> bool {
-        let is_over = self.is_stopped || self.failure.is_some() || self.generator.is_finished();
+        let is_over =
+            self.is_held() || self.is_stopped || self.failure.is_some() || self.generator.is_finished();
         is_over && self.outstanding() == 0
     }
 }
@@ -357,6 +385,25 @@ mod tests {
             (3, Some(Nanos(200)), Some(Nanos(1_000_500)))
         );
         assert!((latency.mean_ns() - 333_766.7).abs() < 1.0, "600 ns for the third: {}", latency.mean_ns());
+    }
+
+    #[test]
+    fn what_loads_only_is_finished_with_the_load_and_goes_on_later() {
+        let (mut source, mut buffers) = start("workload=c,recordcount=2,operationcount=1", 4);
+        source.load_only(true);
+        let loads: Vec<KvRequest> = (0..2).filter_map(|_| next(&mut source, 0, &mut buffers)).collect();
+        assert!(loads.len() == 2 && next(&mut source, 0, &mut buffers).is_none(), "the rest waits");
+        assert!(!is_finished(&source), "two are outstanding");
+        Source::<dyn KvTarget>::on_refused(&mut source, Nanos(0), TargetId(0), loads[1]);
+        reply(&mut source, 5, KvReply::success(loads[0].tag, KvAnswer::Done), &mut buffers);
+        assert_eq!(next(&mut source, 5, &mut buffers).map(|again| again.tag), Some(loads[1].tag));
+        reply(&mut source, 9, KvReply::success(loads[1].tag, KvAnswer::Done), &mut buffers);
+        assert!(is_finished(&source) && next(&mut source, 9, &mut buffers).is_none());
+        source.load_only(false);
+        assert!(!is_finished(&source) && next(&mut source, 20, &mut buffers).is_some());
+        let began: Vec<(&str, Nanos)> =
+            source.phases().iter().map(|phase| (phase.name, phase.began)).collect();
+        assert_eq!(began, [("load", Nanos(0)), ("run", Nanos(20))]);
     }
 
     #[test]

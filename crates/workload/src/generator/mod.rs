@@ -96,6 +96,11 @@ pub trait Generator {
         "run"
     }
 
+    /// True while the next request is of what the tool loads before it measures.
+    fn is_loading(&self) -> bool {
+        false
+    }
+
     /// Operations begun so far, in the tool's own counting: records and not the requests they take.
     fn operations_begun(&self) -> u64;
 

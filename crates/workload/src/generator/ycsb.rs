@@ -381,6 +381,10 @@ impl Generator for Ycsb {
         if loads && self.loaded <= self.options.record_count { "load" } else { "run" }
     }
 
+    fn is_loading(&self) -> bool {
+        self.loaded < self.options.record_count
+    }
+
     fn operations_begun(&self) -> u64 {
         self.loaded + self.operations - self.taken_over
     }
