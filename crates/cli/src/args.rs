@@ -19,7 +19,7 @@ pub use resp::{DurabilityArg, RespArgs};
 pub use sandbox::SandboxArgs;
 pub use slot::{PciIdArg, SlotArgs};
 use workload::WORKLOAD_HELP;
-pub use workload::{ToolArg, WorkloadArgs};
+pub use workload::{AskArgs, BesideArg, ToolArg, WorkloadArgs};
 
 use crate::drive_facts::DriveFacts;
 use crate::live::{Every, parse_every};
@@ -130,6 +130,7 @@ Examples:
   ocssd run --seed 7 --name=r --rw=randread --bs=4k --iodepth=32 --size=1g
   ocssd run --target pblk --name=w --rw=randwrite --bs=4k --iodepth=32 --size=1g
   ocssd run --target pblk --print units --verbose --name=w --rw=write --size=64m
+  ocssd run --name=r --rw=randread --size=8m --ocssd=place=pu:0 --beside 'zbd rw=write --place pu:1'
   ocssd format drive.img --drive qemu
   ocssd run --drive drive.img --name=w --rw=write --bs=64k --size=256m
   ocssd run --drive drive.img --clock wall --name=r --rw=randread --size=64m";
@@ -428,6 +429,10 @@ pub struct RunArgs {
     /// e7-8870v3-x4:cores=36; virtual time only [default: e5-2620v3 in virtual time; none for the drive and target alone]
     #[arg(long, value_name = "PRESET[:NAME=VALUE,..]")]
     pub host_cpu: Option<String>,
+    /// Ask a target of keys, tables, pages or zones on the same drive meanwhile: a tool, its options, --target, --place and
+    /// --iodepth of `ocssd workload`, as 'ycsb workload=a --place group:1'; may be repeated
+    #[arg(long, value_name = "WORKLOAD")]
+    pub beside: Vec<BesideArg>,
     /// Write what drive and targets counted to this file, as Prometheus reads it
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,

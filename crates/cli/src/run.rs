@@ -1,10 +1,12 @@
-//! `ocssd run`: fio jobs on a drive.
+//! `ocssd run`: fio jobs on a drive, and workloads of other interfaces beside them.
 //!
 //! Jobs are read, the drive opened, its units leased to targets, what will be read is laid out, and the jobs run under
 //! the chosen clock; then the result is judged, shown and kept. Each step is a file.
 
 mod assemble;
+mod beside;
 mod execute;
+mod host_target;
 mod jobs;
 mod judge;
 mod lay_out;
@@ -63,9 +65,13 @@ pub fn run(args: &RunArgs, as_json: bool) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Good);
     }
     let choice = choose(args, parsed);
-    let assembled = assemble::assemble(args, &choice, parsed)?;
+    let mounted = assemble::assemble(args, &choice, parsed)?;
     present::prepare(args, &request)?;
-    let finished = execute::execute(args, &choice, assembled)?;
+    let finished = if args.beside.is_empty() {
+        execute::execute(args, &choice, mounted.with_blocks())?
+    } else {
+        execute::execute(args, &choice, mounted.with_any())?
+    };
     let result = judge::result(args, &choice, &request, &finished);
     present::present(args, &request, &result, &finished, as_json)
 }

@@ -3,10 +3,10 @@
 //! The drive is opened, a target made of its units, a generator asked for requests until it has no more, and what was measured
 //! is shown. Deliberately not here: jobs on blocks (`run`), and whether content is right (`simulate`).
 
-mod execute;
+pub mod execute;
 mod lsm;
-mod present;
-mod tool;
+pub mod present;
+pub mod tool;
 
 use crate::Outcome;
 use crate::args::{ToolArg, WorkloadArgs};
@@ -25,7 +25,7 @@ use tool::{DbBenchTool, MooncakeTool, PageStoreTool, Speaks, Tool, YcsbTool, Zbd
 
 /// Does what was asked for.
 pub fn workload(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
-    match args.tool {
+    match args.ask.tool {
         ToolArg::Ycsb => on_a_target::<YcsbTool>(args, as_json),
         ToolArg::Mooncake => on_a_target::<MooncakeTool>(args, as_json),
         ToolArg::DbBench => on_a_target::<DbBenchTool>(args, as_json),
@@ -42,15 +42,15 @@ const ADVICE: [&str; 2] = [
 ];
 
 /// Requests outstanding at most, if nobody says (chosen: what a drive of a few groups is busy with).
-const DEPTH: usize = 16;
+pub const DEPTH: usize = 16;
 
 /// A host with the target of the tool's interface, and the image it lies on.
 type Made<T> = (Host<WorkloadDevice, VirtualClock, <T as Speaks>::Target>, Vec<String>, Option<Image>);
 
 fn on_a_target<T: Tool>(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let (host, notes, image) = make::<T>(args)?;
-    let generator = T::generator(&args.options, host.target(TargetId(0)), &Prng::new(args.seed))?;
-    let source = ClosedLoop::new(generator, args.iodepth.map_or(DEPTH, NonZeroUsize::get));
+    let generator = T::generator(&args.ask.options, host.target(TargetId(0)), &Prng::new(args.seed))?;
+    let source = ClosedLoop::new(generator, args.ask.iodepth.map_or(DEPTH, NonZeroUsize::get));
     let finished = execute::execute(args, Assembled { host, source, image, notes })?;
     present::present(args, &finished, as_json)
 }
@@ -67,9 +67,9 @@ fn make<T: Speaks>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
     let options = OpenOptions { settings, ..OpenOptions::default() };
     let OpenDrive { mut flash, mut media_manager, image, spec, .. } =
         crate::open_drive::open_drive(&source, &options)?;
-    let text = args.target.as_deref().unwrap_or(T::KIND);
+    let text = args.ask.target.as_deref().unwrap_or(T::KIND);
     let geometry = &spec.config.geometry;
-    let named = NamedTarget::named(text, &args.place, geometry, &media_manager, crate::kinds::find)?;
+    let named = NamedTarget::named(text, &args.ask.place, geometry, &media_manager, crate::kinds::find)?;
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     lease(&named, &mut media_manager, "workload", &kept, ADVICE)?;
     let kind = crate::kinds::find(&named.kind).map_err(anyhow::Error::msg)?;

@@ -209,6 +209,7 @@ fn ours() -> Value {
         notes: Vec::new(),
         global_options: options_like(&fio["global options"]),
         jobs,
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,

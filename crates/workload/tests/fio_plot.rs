@@ -86,6 +86,7 @@ fn result(depth: u32) -> RunResult {
         notes: Vec::new(),
         global_options: vec![option("ioengine", "libaio")],
         jobs: vec![job],
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,

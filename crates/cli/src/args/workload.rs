@@ -1,9 +1,10 @@
 //! The command line of `ocssd workload`.
 
 use super::ClockArg;
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 
 pub const WORKLOAD_HELP: &str = "\
 Targets that speak of keys, tables, pages or zones are asked in the words of the tools that users know; `ocssd run` is for
@@ -44,9 +45,9 @@ pub enum ToolArg {
     Zbd,
 }
 
-/// `ocssd workload`.
-#[derive(Args, Debug)]
-pub struct WorkloadArgs {
+/// What is asked of which target: of `ocssd workload`, and beside jobs.
+#[derive(Args, Clone, Debug)]
+pub struct AskArgs {
     /// The tool
     #[arg(value_enum)]
     pub tool: ToolArg,
@@ -59,15 +60,60 @@ pub struct WorkloadArgs {
     /// Its parallel units: all, pu:0-3,8 or group:1
     #[arg(long, value_name = "UNITS", default_value = "all")]
     pub place: UnitSelection,
+    /// Most requests outstanding [default: 16]; lsm has threads instead
+    #[arg(long, value_name = "N")]
+    pub iodepth: Option<NonZeroUsize>,
+}
+
+/// A workload beside jobs, in the words of `ocssd workload`.
+#[derive(Clone, Debug)]
+pub struct BesideArg {
+    /// As it was given.
+    pub text: String,
+    /// What it asks.
+    pub ask: AskArgs,
+}
+
+/// Its words, without a program before them.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct BesideWords {
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+impl FromStr for BesideArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = BesideWords::try_parse_from(text.split_whitespace()).map_err(|error| {
+            let said = error.to_string();
+            // Without its own usage, which is that of another command, and what clap says of values that look like options.
+            let end = ["\n\nUsage:", "\n\n  tip: to pass"].iter().filter_map(|head| said.find(head)).min();
+            let said = said[..end.unwrap_or(said.len())].trim_start_matches("error: ").trim_end();
+            format!("{said}\n\nIts words are those of `ocssd workload`, as 'ycsb workload=a --target kv --place group:1'")
+        })?;
+        if words.ask.tool == ToolArg::Lsm {
+            return Err("lsm is a database with processors and a report of its own, and goes without jobs beside it: use \
+                        db_bench, or `ocssd workload lsm`"
+                .to_owned());
+        }
+        Ok(Self { text: text.to_owned(), ask: words.ask })
+    }
+}
+
+/// `ocssd workload`.
+#[derive(Args, Debug)]
+pub struct WorkloadArgs {
+    /// Who asks what.
+    #[command(flatten)]
+    pub ask: AskArgs,
     /// The drive: a preset, a .toml file or an image
     #[arg(long, default_value = ocssd_flash::presets::DEFAULT)]
     pub drive: String,
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Most requests outstanding [default: 16]; lsm has threads instead
-    #[arg(long, value_name = "N")]
-    pub iodepth: Option<NonZeroUsize>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

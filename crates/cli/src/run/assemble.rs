@@ -1,19 +1,23 @@
 //! A drive, its targets, and the plan of the jobs on them.
 
 use super::Choice;
+use super::beside::{self, AllBeside, MadeBeside};
+use super::host_target::HostTarget;
 use super::limit::Party;
 use crate::args::RunArgs;
 use crate::drive_facts::fastest_read;
 use crate::drive_failure::with_cause;
 use crate::lease::lease;
 use anyhow::{Context, anyhow};
+use ocssd_base::Prng;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::wrap::{Stats, Trace};
-use ocssd_lightnvm::{Buffers, TargetId};
+use ocssd_lightnvm::{Buffers, Geometry, TargetId};
 use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::named_target::NamedTarget;
@@ -25,15 +29,89 @@ use ocssd_workload::run::{JobPlan, PlannedJob, TargetShape};
 /// The device of a run: the drive, counted and traced.
 pub type RunDevice = Trace<Stats<Flash>>;
 
+/// A drive with mounted targets: those of the jobs, and those of workloads beside them.
+pub struct Mounted {
+    mount: Mount,
+    blocks: Vec<Box<dyn BlockTarget>>,
+    beside: Vec<MadeBeside>,
+    plan: JobPlan,
+    names: Vec<String>,
+    notes: Vec<String>,
+    drive: DriveFacts,
+    parties: Vec<Party>,
+}
+
+/// A drive while targets are mounted on it.
+pub struct Mount {
+    device: RunDevice,
+    clock: VirtualClock,
+    buffers: Buffers,
+    /// Who has which units.
+    pub media_manager: MediaManager,
+    /// The leases of the image.
+    pub kept: Vec<String>,
+    /// The drive's shape.
+    pub geometry: Geometry,
+}
+
+impl Mount {
+    /// Lets something be made with the drive; a sentence that comes back is told with what is wrong with the drive.
+    pub fn call<R>(
+        &mut self,
+        make: impl FnOnce(&mut Caller<'_, RunDevice, VirtualClock>) -> Result<R, String>,
+    ) -> anyhow::Result<R> {
+        let Self { device, clock, buffers, .. } = self;
+        make(&mut Caller { device, clock, buffers, cut_at: None })
+            .map_err(|sentence| with_cause(sentence, self.device.inner().inner()))
+    }
+}
+
+impl Mounted {
+    /// Ready to run jobs alone.
+    ///
+    /// # Panics
+    /// If there is a workload beside them.
+    pub fn with_blocks(self) -> Assembled {
+        assert!(self.beside.is_empty(), "a host of blocks has no other targets");
+        self.with_targets(|blocks| blocks, |_| Vec::new())
+    }
+
+    /// Ready to run jobs with workloads beside them.
+    pub fn with_any(self) -> Assembled<AnyTarget> {
+        self.with_targets(
+            |blocks| Box::new(AnyTarget::from(blocks)),
+            |others| others.into_iter().map(Box::new).collect(),
+        )
+    }
+
+    fn with_targets<T: HostTarget + ?Sized>(
+        self,
+        of: impl Fn(Box<dyn BlockTarget>) -> Box<T>,
+        others_of: impl FnOnce(Vec<AnyTarget>) -> Vec<Box<T>>,
+    ) -> Assembled<T> {
+        let Self { mount, blocks, beside, plan, names, notes, drive, parties } = self;
+        let mut host = Host::new(mount.device, mount.clock, mount.buffers);
+        let targets = blocks.into_iter().map(|target| host.add(of(target))).collect();
+        let (beside, others) = AllBeside::of(beside);
+        for (facts, target) in beside.facts.iter().zip(others_of(others)) {
+            let id = host.add(target);
+            assert_eq!(id, facts.target, "targets are added in the order they were made in");
+        }
+        Assembled { host, plan, targets, beside, names, notes, drive, parties }
+    }
+}
+
 /// Everything ready to run.
-pub struct Assembled {
+pub struct Assembled<T: HostTarget + ?Sized = dyn BlockTarget> {
     /// The loop with drive and targets, in virtual time.
-    pub host: Host<RunDevice, VirtualClock>,
+    pub host: Host<RunDevice, VirtualClock, T>,
     /// The jobs on them.
     pub plan: JobPlan,
-    /// The targets, in order.
+    /// The targets of the jobs, in order.
     pub targets: Vec<TargetId>,
-    /// Their kinds.
+    /// What asks beside the jobs, on targets behind theirs.
+    pub beside: AllBeside,
+    /// Kinds of the targets, those of the jobs first.
     pub names: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
@@ -69,19 +147,55 @@ const ADVICE: [&str; 2] = [
 ];
 
 /// Opens the drive and puts the targets on it.
-pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Result<Assembled> {
+pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Result<Mounted> {
     let source = Source::named(&choice.drive)?;
-    let options = OpenOptions { settings: args.set.clone(), ..OpenOptions::default() };
-    let OpenDrive { flash, mut media_manager, image, spec, .. } =
+    let mut settings = args.set.clone();
+    if beside::has_bytes(&args.beside) && !matches!(source, Source::Image(_)) {
+        // Keys and pages have any length: stamps of sectors could not hold them.
+        settings.insert(0, "payload=bytes".to_owned());
+    }
+    let options = OpenOptions { settings, ..OpenOptions::default() };
+    let OpenDrive { flash, media_manager, image, spec, .. } =
         crate::open_drive::open_drive(&source, &options)?;
     let geometry = spec.config.geometry.clone();
+    let (targets, jobs) = job_targets(args, choice, parsed, &geometry, &media_manager)?;
+    let kept = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
+    let buffers = Buffers::new(flash.payload_format());
+    let device = Trace::new(Stats::new(flash), 0);
+    let clock = VirtualClock::default();
+    let mut mount = Mount { device, clock, buffers, media_manager, kept, geometry };
+    let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
+    let blocks = make_blocks(&targets, &mut mount, &mut notes)?;
+    let beside = beside::make(&args.beside, blocks.len(), &mut mount, &mut notes, &Prng::new(args.seed))?;
+    let shapes: Vec<TargetShape<'_>> = blocks.iter().map(|target| TargetShape(target.as_ref())).collect();
+    let plan = JobPlan::new(jobs, &shapes).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!(lines.join("\n"))
+    })?;
+    notes.extend(plan.notes().iter().cloned());
+    let parties = parties(&targets, &plan);
+    let rows = rows_of(&choice.drive, args, &targets, &spec.config);
+    let kinds = targets.iter().map(|one| one.named_target.kind.clone());
+    let names = kinds.chain(beside.iter().map(|one| one.facts.kind.clone())).collect();
+    let drive = DriveFacts { rows, image };
+    Ok(Mounted { mount, blocks, beside, plan, names, notes, drive, parties })
+}
+
+/// The targets that jobs want, each once, and the jobs with theirs.
+fn job_targets(
+    args: &RunArgs,
+    choice: &Choice,
+    parsed: &Parsed,
+    geometry: &Geometry,
+    media_manager: &MediaManager,
+) -> anyhow::Result<(Vec<JobTarget>, Vec<PlannedJob>)> {
     let mut targets: Vec<JobTarget> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
         let host = host_of(job, args.host_cpu.as_deref(), args.target.as_deref(), choice.clock);
         let wanted = host.and_then(|host| {
             let target = args.target.as_deref();
-            Ok(JobTarget { named_target: named_target_of(job, target, &geometry, &media_manager)?, host })
+            Ok(JobTarget { named_target: named_target_of(job, target, geometry, media_manager)?, host })
         });
         let wanted = wanted.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
         let place = targets.iter().position(|other| *other == wanted).unwrap_or_else(|| {
@@ -91,38 +205,28 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         let target = TargetId(u32::try_from(place).context("more targets than a host can have")?);
         jobs.push(PlannedJob { job: job.clone(), target });
     }
-    let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
+    Ok((targets, jobs))
+}
+
+/// Makes the targets of jobs.
+fn make_blocks(
+    targets: &[JobTarget],
+    mount: &mut Mount,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Vec<Box<dyn BlockTarget>>> {
     let mut made: Vec<Box<dyn BlockTarget>> = Vec::new();
-    let mut buffers = Buffers::new(flash.payload_format());
-    let mut clock = VirtualClock::default();
-    let mut device = Trace::new(Stats::new(flash), 0);
-    let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
     for (number, JobTarget { named_target, host }) in targets.iter().enumerate() {
-        lease(named_target, &mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
+        lease(named_target, &mut mount.media_manager, &format!("run{number}"), &mount.kept, ADVICE)?;
         let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
-        let mut caller =
-            Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let target = kind
-            .make_within(&mut caller, &named_target.spec(), |target| {
+        let target = mount.call(|caller| {
+            kind.make_within(caller, &named_target.spec(), |target| {
                 on_host(target, host.as_ref(), kind.runs_on_host())
             })
-            .map_err(|sentence| with_cause(sentence, device.inner().inner()))?;
+        })?;
         notes.extend(target.notes);
         made.push(target.target);
     }
-    let shapes: Vec<TargetShape<'_>> = made.iter().map(|target| TargetShape(target.as_ref())).collect();
-    let plan = JobPlan::new(jobs, &shapes).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow!(lines.join("\n"))
-    })?;
-    drop(shapes);
-    notes.extend(plan.notes().iter().cloned());
-    let parties = parties(&targets, &plan);
-    let rows = rows_of(&choice.drive, args, &targets, &spec.config);
-    let mut host = Host::new(device, clock, buffers);
-    let names = targets.iter().map(|one| one.named_target.kind.clone()).collect();
-    let targets = made.into_iter().map(|target| host.add(target)).collect();
-    Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image }, parties })
+    Ok(made)
 }
 
 /// Options by which a job does less than it could.
@@ -148,7 +252,7 @@ fn parties(named: &[JobTarget], plan: &JobPlan) -> Vec<Party> {
 fn named_target_of(
     job: &Job,
     default: Option<&str>,
-    geometry: &ocssd_lightnvm::Geometry,
+    geometry: &Geometry,
     manager: &MediaManager,
 ) -> Result<NamedTarget, String> {
     let layout = match job.extension.layout {

@@ -2,14 +2,16 @@
 
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
-use super::lay_out::lay_out;
+use super::beside::AllBeside;
+use super::host_target::HostTarget;
+use super::lay_out::{lay_out, load};
 use super::limit::Party;
 use super::progress::Bar;
 use super::slice::Slice;
 use crate::args::RunArgs;
 use crate::interrupt::Interrupt;
 use crate::live::{Inside, Live, Sample};
-use crate::shut_down::{last_request, shut_down};
+use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
@@ -18,7 +20,7 @@ use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
-use ocssd_workload::results::{ClockKind, Direction, JobResult, Tail};
+use ocssd_workload::results::{BesideResult, ClockKind, Direction, JobResult, Tail};
 use ocssd_workload::run::{JobPlan, Runner, SlowIo, TargetShape};
 use std::time::Duration;
 
@@ -58,20 +60,30 @@ pub struct Finished {
     pub read_time: Nanos,
     /// Who ended it and when, in words, unless it ended by itself.
     pub interrupted: Option<String>,
+    /// What workloads beside the jobs came to.
+    pub beside: Vec<BesideResult>,
     /// How long it took in real time.
     pub took: Duration,
 }
 
 /// Runs everything.
-pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow::Result<Finished> {
-    let Assembled { mut host, plan, targets, names, mut notes, drive, parties } = assembled;
+pub fn execute<T: HostTarget + ?Sized>(
+    args: &RunArgs,
+    choice: &Choice,
+    assembled: Assembled<T>,
+) -> anyhow::Result<Finished> {
+    let Assembled { mut host, plan, targets, mut beside, names, mut notes, drive, parties } = assembled;
     let started = std::time::Instant::now();
     let interrupt = Interrupt::listen()?;
     let (ended, note) = lay_out(args, &mut host, &plan, &targets, &interrupt)?;
     notes.extend(note.filter(|_| ended.is_none()));
-    let interrupted = ended.zip(interrupt.heard()).map(|(thousandths, who)| {
-        let percent = thousandths / 10;
-        format!("{who} ended it at {percent} % of laying out what jobs read; nothing was measured")
+    let ended = match ended {
+        Some(thousandths) => Some((thousandths, "laying out what jobs read")),
+        None => load(args, &mut host, &mut beside, &interrupt)?
+            .map(|thousandths| (thousandths, "loading what is asked beside the jobs")),
+    };
+    let interrupted = ended.zip(interrupt.heard()).map(|((thousandths, what), who)| {
+        format!("{who} ended it at {} % of {what}; nothing was measured", thousandths / 10)
     });
     host.device_mut().inner_mut().clear();
     let before = host.device().inner().inner().counters();
@@ -79,6 +91,7 @@ pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow:
     let measured = Measured {
         plan,
         targets,
+        beside,
         names,
         notes,
         drive,
@@ -101,6 +114,7 @@ pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow:
 struct Measured {
     plan: JobPlan,
     targets: Vec<TargetId>,
+    beside: AllBeside,
     names: Vec<String>,
     notes: Vec<String>,
     drive: DriveFacts,
@@ -114,12 +128,18 @@ struct Measured {
 }
 
 /// The targets as plans see them.
-pub fn shapes<'a, C: Clock>(host: &'a Host<RunDevice, C>, targets: &[TargetId]) -> Vec<TargetShape<'a>> {
-    targets.iter().map(|&id| TargetShape(host.target(id))).collect()
+pub fn shapes<'a, T: HostTarget + ?Sized, C: Clock>(
+    host: &'a Host<RunDevice, C, T>,
+    targets: &[TargetId],
+) -> Vec<TargetShape<'a>> {
+    targets.iter().map(|&id| TargetShape(host.target(id).blocks())).collect()
 }
 
 /// Why a request failed.
-pub fn sentence<C: Clock>(host: &Host<RunDevice, C>, reply: &BlockReply) -> String {
+pub fn sentence<T: HostTarget + ?Sized, C: Clock>(
+    host: &Host<RunDevice, C, T>,
+    reply: &BlockReply,
+) -> String {
     let flash = host.device().inner().inner();
     if let Some(error) = flash.store_error() {
         return error.to_string();
@@ -131,12 +151,12 @@ pub fn sentence<C: Clock>(host: &Host<RunDevice, C>, reply: &BlockReply) -> Stri
     }
 }
 
-fn measure<C: Clock>(
+fn measure<T: HostTarget + ?Sized, C: Clock>(
     args: &RunArgs,
-    mut host: Host<RunDevice, C>,
+    mut host: Host<RunDevice, C, T>,
     measured: Measured,
 ) -> anyhow::Result<Finished> {
-    let Measured { plan, targets, names, mut notes, drive, parties, .. } = measured;
+    let Measured { plan, targets, mut beside, names, mut notes, drive, parties, .. } = measured;
     let Measured { before, targets_before, started, interrupt, interrupted, .. } = measured;
     let mut buffers = host.take_buffers();
     let now = host.clock().now();
@@ -145,28 +165,32 @@ fn measure<C: Clock>(
     host.device_mut().inner_mut().inner_mut().watch_waits();
     if interrupted.is_some() {
         runner.stop();
+        beside.askers.stop();
     }
-    let ended = run_jobs(args, &mut host, &mut runner, (&targets, &names), &interrupt)?;
+    let all: Vec<TargetId> = targets.into_iter().chain(beside.facts.iter().map(|one| one.target)).collect();
+    let mut asking = Asking { runner: &mut runner, beside: &mut beside, targets: &all, names: &names };
+    let ended = run_jobs(args, &mut host, &mut asking, &interrupt)?;
     let interrupted = interrupted.or(ended);
+    // What follows is not of the jobs' time: answers to others, and shutdowns.
+    let counters = since(&before, host.device().inner().inner().counters());
+    let (units, done) = (host.device().inner().units().to_vec(), host.clock().now());
+    drain(&mut host, &mut beside)?;
     let failures = runner
         .failures()
         .map(|(job, direction, reply)| (job.to_owned(), direction, sentence(&host, reply)))
         .collect();
     note_unread(runner.unread(), &mut notes);
+    notes.extend(beside.notes(now, done).filter(|_| interrupted.is_none()));
     let slow: Vec<Vec<SlowIo>> = Direction::ALL.iter().map(|&direction| runner.slowest(direction)).collect();
     let jobs = runner.into_results(host.buffers_mut());
-    let counted = targets.iter().map(|&id| host.target(id).counters());
-    let targets_counted = names.into_iter().zip(counted).collect();
+    let counted = all.iter().map(|&id| host.target(id).counters());
+    let targets: Vec<(String, Vec<Counter>)> = names.into_iter().zip(counted).collect();
     if drive.image.is_some() {
-        let last = |&id: &TargetId| last_request(host.target(id)).map(|request| (id, request));
-        let last = targets.iter().filter_map(last).collect();
-        shut_down(&mut host, last)?;
-        note_unkept(host.device().inner().inner(), &mut notes);
+        leave(&mut host, &all, &mut notes)?;
     }
     let (lateness, late_samples) = (host.clock().lateness(), host.clock().late_samples());
     let mut device = host.into_device();
     let hash = device.hash();
-    let units = device.inner().units().to_vec();
     let flash = device.inner_mut().inner_mut();
     flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
     // Whoever waits for the image may have it now.
@@ -176,15 +200,16 @@ fn measure<C: Clock>(
     let ios = |direction| jobs.iter().map(|job| job.direction(direction).total_ios).sum();
     let tails = super::tail::tails(slow_of, flash.slowest_commands(), ios, &config.geometry);
     Ok(Finished {
+        beside: beside.results(&units, &config.geometry, &targets),
         jobs,
         tails,
         hash,
         lateness,
         late_samples,
-        counters: since(&before, flash.counters()),
+        counters,
         units,
         failures,
-        targets: targets_counted,
+        targets,
         targets_before,
         parties,
         link: config.link,
@@ -216,11 +241,10 @@ fn note_unkept(flash: &Flash, notes: &mut Vec<String>) {
 }
 
 /// Runs until all jobs are done, or a signal ends them, and shows how far they are. Gives who ended them and when.
-fn run_jobs<C: Clock>(
+fn run_jobs<T: HostTarget + ?Sized, C: Clock>(
     args: &RunArgs,
-    host: &mut Host<RunDevice, C>,
-    runner: &mut Runner,
-    (targets, names): (&[TargetId], &[String]),
+    host: &mut Host<RunDevice, C, T>,
+    asking: &mut Asking<'_>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Option<String>> {
     let (began, mut ended) = (host.clock().now(), None);
@@ -229,14 +253,14 @@ fn run_jobs<C: Clock>(
     let mut slice = Slice::new();
     loop {
         let stop = host.clock().now() + slice.length();
-        match host.run(runner, stop) {
+        match T::run(host, asking.runner, &mut asking.beside.askers, stop) {
             RunEnd::Finished => break,
             RunEnd::Stuck => {
                 bail!("the run waits for requests that nobody has; this is a bug, please report the job")
             }
             RunEnd::Stopped => slice.adapt(),
         }
-        let progress = runner.progress(host.clock().now());
+        let progress = asking.runner.progress(host.clock().now());
         if let Some(who) = interrupt.heard().filter(|_| ended.is_none()) {
             ended = Some(format!(
                 "{who} ended it after {}, when {} of {} jobs were done; what was measured until then is kept",
@@ -245,13 +269,13 @@ fn run_jobs<C: Clock>(
                 progress.workers
             ));
             interrupt.say(args.quiet);
-            runner.stop();
+            asking.runner.stop();
         }
         bar.show(progress.thousandths, progress.ios);
         if let Some(live) = live.as_mut().filter(|live| live.is_due()) {
             let done = format!("{} of {} jobs done", progress.done, progress.workers);
             live.head(&done, &format!("{} %", progress.thousandths / 10));
-            live.show(sample(host, runner, targets, names));
+            live.show(sample(host, asking));
         }
     }
     bar.finish();
@@ -261,20 +285,52 @@ fn run_jobs<C: Clock>(
     Ok(ended)
 }
 
-/// How things stand, for the live view.
-fn sample<C: Clock>(
-    host: &Host<RunDevice, C>,
-    runner: &Runner,
+/// Lets targets on an image put away what they know.
+fn leave<T: HostTarget + ?Sized, C: Clock>(
+    host: &mut Host<RunDevice, C, T>,
     targets: &[TargetId],
-    names: &[String],
-) -> Sample {
+    notes: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let last = |&id: &TargetId| host.target(id).last_request().map(|request| (id, request));
+    let last = targets.iter().filter_map(last).collect();
+    shut_down(host, last)?;
+    note_unkept(host.device().inner().inner(), notes);
+    Ok(())
+}
+
+/// Lets what was asked beside the jobs be answered.
+fn drain<T: HostTarget + ?Sized, C: Clock>(
+    host: &mut Host<RunDevice, C, T>,
+    beside: &mut AllBeside,
+) -> anyhow::Result<()> {
+    match T::run_askers(host, &mut beside.askers, Nanos::MAX) {
+        RunEnd::Finished => Ok(()),
+        RunEnd::Stuck | RunEnd::Stopped => {
+            bail!(
+                "what asks beside the jobs waits for requests that nobody has; this is a bug, please report it"
+            )
+        }
+    }
+}
+
+/// Who asks, and whom.
+struct Asking<'a> {
+    runner: &'a mut Runner,
+    beside: &'a mut AllBeside,
+    targets: &'a [TargetId],
+    names: &'a [String],
+}
+
+/// How things stand, for the live view.
+fn sample<T: HostTarget + ?Sized, C: Clock>(host: &Host<RunDevice, C, T>, asking: &Asking<'_>) -> Sample {
     let flash = host.device().inner().inner();
+    let counted = asking.targets.iter().map(|&id| host.target(id).counters());
     let inside = Inside {
         groups: flash.config().geometry.groups,
         unit_busy: flash.counters().unit_busy,
-        targets: names.iter().cloned().zip(targets.iter().map(|&id| host.target(id).counters())).collect(),
+        targets: asking.names.iter().cloned().zip(counted).collect(),
     };
-    Sample { now: host.clock().now(), tally: runner.tally(), inside: Some(inside) }
+    Sample { now: host.clock().now(), tally: asking.runner.tally(), inside: Some(inside) }
 }
 
 /// What was counted after `before`.

@@ -29,6 +29,7 @@ pub fn result(args: &RunArgs, choice: &Choice, request: &Request, finished: &Fin
         notes: finished.notes.clone(),
         global_options: request.parsed.global.clone(),
         jobs: finished.jobs.clone(),
+        beside: finished.beside.clone(),
         trace_hash: (!wall).then_some(finished.hash),
         lateness: lateness(finished),
         counters: Some(counters(finished)),
@@ -70,6 +71,7 @@ fn rerun(args: &RunArgs, choice: &Choice) -> String {
     words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
     words.extend(args.target.iter().map(|target| format!("--target {}", quoted(target))));
     words.extend(args.host_cpu.iter().map(|host| format!("--host-cpu {}", quoted(host))));
+    words.extend(args.beside.iter().map(|beside| format!("--beside {}", quoted(&beside.text))));
     words.push(format!("--clock {} --seed {}", choice.clock.name(), args.seed));
     words.extend(args.fio.iter().map(|argument| quoted(argument)));
     words.join(" ")
@@ -100,6 +102,7 @@ fn verdict(finished: &Finished) -> Verdict {
     for job in &finished.jobs {
         fails.extend(against(job, finished));
     }
+    fails.extend(finished.beside.iter().filter_map(|one| one.against.clone()));
     if let Some(late) = finished.lateness.filter(|late| late.p99 > threshold(finished)) {
         fails.push(format!(
             "the machine was late: 99 % of completions came within {} of their time, more than a tenth of the read time \

@@ -1,10 +1,12 @@
-//! Laying out: what jobs read and nobody wrote is written before anything is measured.
+//! Laying out: what jobs read and nobody wrote is written before anything is measured, and what workloads beside them load.
 //!
 //! A large one is announced with its memory and time, and refused where the memory is not there. Deliberately not here: what
 //! is written (`workload::run::LayOut`).
 
 use super::assemble::RunDevice;
+use super::beside::AllBeside;
 use super::execute::{sentence, shapes};
+use super::host_target::HostTarget;
 use super::progress::Bar;
 use super::slice::Slice;
 use crate::args::RunArgs;
@@ -13,6 +15,7 @@ use crate::table;
 use anyhow::{anyhow, bail};
 use ocssd_engine::{Clock, Host, RunEnd};
 use ocssd_lightnvm::TargetId;
+use ocssd_workload::beside::Askers;
 use ocssd_workload::run::{JobPlan, LayOut};
 use std::time::{Duration, Instant};
 
@@ -25,9 +28,9 @@ const MAP_BYTES: u64 = 4;
 
 /// Lays out what the plan's jobs read; gives how much of it was written, in thousandths, if it was ended from outside, and what
 /// there is to say about it.
-pub fn lay_out<C: Clock>(
+pub fn lay_out<T: HostTarget + ?Sized, C: Clock>(
     args: &RunArgs,
-    host: &mut Host<RunDevice, C>,
+    host: &mut Host<RunDevice, C, T>,
     plan: &JobPlan,
     targets: &[TargetId],
     interrupt: &Interrupt,
@@ -36,12 +39,12 @@ pub fn lay_out<C: Clock>(
     let mut source = LayOut::new(plan, &shapes(host, targets), &mut buffers);
     host.return_buffers(buffers);
     let mut announcement = Announcement::of(host, plan, targets, source.bytes())?;
-    let mut ended = None;
+    let (mut ended, mut nobody) = (None, Askers::none());
     let bar = Bar::new(args.quiet, "laying out");
     let mut slice = Slice::new();
     loop {
         let stop = host.clock().now() + slice.length();
-        match host.run(&mut source, stop) {
+        match T::run(host, &mut source, &mut nobody, stop) {
             RunEnd::Finished => break,
             RunEnd::Stuck => {
                 bail!("the layout waits for requests that nobody has; this is a bug, please report the job")
@@ -69,6 +72,42 @@ pub fn lay_out<C: Clock>(
     Ok((ended, announcement.map(|announcement| announcement.note)))
 }
 
+/// Lets workloads beside the jobs load what they ask for, so that the jobs meet what comes after it; gives how far it was, in
+/// thousandths, if it was ended from outside.
+pub fn load<T: HostTarget + ?Sized, C: Clock>(
+    args: &RunArgs,
+    host: &mut Host<RunDevice, C, T>,
+    beside: &mut AllBeside,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<u64>> {
+    let mut ended = None;
+    let bar = Bar::new(args.quiet, "loading");
+    let mut slice = Slice::new();
+    beside.askers.load_only(true);
+    loop {
+        let stop = host.clock().now() + slice.length();
+        match T::run_askers(host, &mut beside.askers, stop) {
+            RunEnd::Finished => break,
+            RunEnd::Stuck => {
+                bail!("what is loaded waits for requests that nobody has; this is a bug, please report it")
+            }
+            RunEnd::Stopped => slice.adapt(),
+        }
+        let (thousandths, answered) = beside.askers.progress();
+        if ended.is_none() && interrupt.heard().is_some() {
+            ended = Some(thousandths);
+            interrupt.say(args.quiet);
+            beside.askers.stop();
+        }
+        bar.show(thousandths, answered);
+    }
+    bar.finish();
+    beside.askers.load_only(false);
+    beside.note_loaded().map_err(anyhow::Error::msg)?;
+    host.settle();
+    Ok(ended)
+}
+
 /// What is said about a large layout.
 struct Announcement {
     what: String,
@@ -82,8 +121,8 @@ impl Announcement {
     ///
     /// # Errors
     /// A sentence, if it does not fit into the memory that is free.
-    fn of<C: Clock>(
-        host: &Host<RunDevice, C>,
+    fn of<T: HostTarget + ?Sized, C: Clock>(
+        host: &Host<RunDevice, C, T>,
         plan: &JobPlan,
         targets: &[TargetId],
         bytes: u64,
@@ -91,7 +130,7 @@ impl Announcement {
         let flash = host.device().inner().inner();
         let format = flash.payload_format();
         let sectors = bytes / u64::try_from(format.sector_bytes)?;
-        let maps = targets.iter().any(|&id| host.target(id).zones().is_none());
+        let maps = targets.iter().any(|&id| host.target(id).blocks().zones().is_none());
         // Metadata is kept where a target has some, and that has a map too.
         let beside = if maps { u64::try_from(format.oob_bytes)? + MAP_BYTES } else { 0 };
         let kept = u64::try_from(format.data_bytes)? + beside;

@@ -61,8 +61,8 @@ pub struct Assembled<G: Generator, T: Target + ?Sized> {
     pub notes: Vec<String>,
 }
 
-/// A workload that has ended.
-pub struct Finished {
+/// What a workload came to.
+pub struct Asked {
     /// What was measured.
     pub phases: Vec<Phase>,
     /// Bytes the target was given.
@@ -77,6 +77,12 @@ pub struct Finished {
     pub counters: Vec<Counter>,
     /// The first failure, in words.
     pub failure: Option<String>,
+}
+
+/// A workload that has ended.
+pub struct Finished {
+    /// What it came to.
+    pub asked: Asked,
     /// Who ended it and when, unless it ended by itself.
     pub interrupted: Option<String>,
     /// What happened, as one number.
@@ -130,7 +136,7 @@ where
     flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
     let sector = u64::from(flash.config().geometry.sector_bytes);
     let bytes = |of: fn(&FlashCounters) -> u64| (of(&after) - of(&before)) * sector;
-    Ok(Finished {
+    let asked = Asked {
         phases: source.phases().to_vec(),
         bytes_stored: source.bytes_stored(),
         media_written_bytes: bytes(|counters| counters.sectors_written + counters.sectors_copied),
@@ -138,11 +144,8 @@ where
         resets: after.resets - before.resets,
         counters,
         failure: source.failure().map(str::to_owned),
-        interrupted,
-        hash,
-        notes: Vec::new(),
-        took: started.elapsed(),
-    })
+    };
+    Ok(Finished { asked, interrupted, hash, notes: Vec::new(), took: started.elapsed() })
 }
 
 /// Runs until there are no more requests, or a signal ends it. Gives who ended it and when.

@@ -52,13 +52,16 @@ struct Ended {
 
 /// Does what was asked for.
 pub fn lsm(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
-    ensure!(args.iodepth.is_none(), "lsm has threads and no depth: leave --iodepth out, and give threads=N");
+    ensure!(
+        args.ask.iodepth.is_none(),
+        "lsm has threads and no depth: leave --iodepth out, and give threads=N"
+    );
     ensure!(
         args.clock == ClockArg::Virtual,
         "lsm counts what processors take in virtual time: leave --clock out; on the wall clock run the real db_bench \
          (docs/rocksdb.md)"
     );
-    let options = LsmOptions::parse(&args.options.join(" "))?;
+    let options = LsmOptions::parse(&args.ask.options.join(" "))?;
     let interval = options.interval;
     let started = Instant::now();
     let (mut host, notes, image) = super::make::<LsmTool>(args)?;

@@ -1,6 +1,6 @@
 //! Showing a workload's result: a verdict, each phase with its requests, what the media did; or JSON.
 
-use super::execute::Finished;
+use super::execute::{Asked, Finished};
 use crate::args::WorkloadArgs;
 use crate::{Outcome, table};
 use ocssd_base::Nanos;
@@ -13,37 +13,53 @@ const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// Shows it.
 pub fn present(args: &WorkloadArgs, finished: &Finished, as_json: bool) -> anyhow::Result<Outcome> {
-    let nothing = finished.phases.iter().all(|phase| phase.measured.is_empty());
-    let (outcome, verdict) = match (&finished.interrupted, &finished.failure) {
-        (_, Some(failure)) => (Outcome::Failed, format!("fail: {failure}")),
-        (Some(interrupted), None) => (Outcome::Interrupted, format!("interrupted: {interrupted}")),
-        (None, None) if nothing => {
-            (Outcome::Failed, "fail: nothing was asked, so nothing was measured".to_owned())
+    let Finished { asked, interrupted, .. } = finished;
+    let (outcome, verdict) = match (interrupted, against(asked)) {
+        (Some(interrupted), _) if asked.failure.is_none() => {
+            (Outcome::Interrupted, format!("interrupted: {interrupted}"))
         }
-        (None, None) => match timeless(&finished.phases) {
-            Some(why) => (Outcome::Failed, format!("fail: {why}")),
-            None => (Outcome::Good, "pass".to_owned()),
-        },
+        (_, Some(why)) => (Outcome::Failed, format!("fail: {why}")),
+        (_, None) => (Outcome::Good, "pass".to_owned()),
     };
     if as_json {
-        table::print_json(&to_json(finished, &verdict));
+        let mut object = to_json(asked, &verdict);
+        object["trace_hash"] = json!(format!("{:016x}", finished.hash));
+        object["notes"] = json!(finished.notes);
+        table::print_json(&object);
         return Ok(outcome);
     }
     table::line(&fold(&format!("verdict: {verdict}")));
-    for phase in &finished.phases {
-        show_phase(phase);
-    }
     table::line("");
-    table::line(&fold(&media(finished)));
+    table::show(&text(asked));
     for note in &finished.notes {
         table::line(&fold(note));
     }
     if args.verbose {
-        crate::run::metrics::print(&[("target".to_owned(), finished.counters.clone())]);
+        crate::run::metrics::print(&[("target".to_owned(), asked.counters.clone())]);
         table::line(&format!("trace hash {:016x}", finished.hash));
     }
     table::line(&format!("took {:.1} s", finished.took.as_secs_f64()));
     Ok(outcome)
+}
+
+/// What forbids the numbers: a failure, or that there are none.
+pub fn against(asked: &Asked) -> Option<String> {
+    if asked.failure.is_some() {
+        return asked.failure.clone();
+    }
+    let nothing = asked.phases.iter().all(|phase| phase.measured.is_empty());
+    if nothing {
+        Some("nothing was asked, so nothing was measured".to_owned())
+    } else {
+        timeless(&asked.phases)
+    }
+}
+
+/// Its phases, a blank line behind each, and what the media did.
+pub fn text(asked: &Asked) -> String {
+    let mut lines: Vec<String> = asked.phases.iter().map(phase_text).collect();
+    lines.push(fold(&media(asked)));
+    lines.join("\n\n") + "\n"
 }
 
 /// Why a result has no rate: whatever was asked for took no time.
@@ -56,25 +72,23 @@ fn timeless(phases: &[Phase]) -> Option<String> {
     })
 }
 
-fn show_phase(phase: &Phase) {
+fn phase_text(phase: &Phase) -> String {
     let seconds = phase.took().as_secs_f64();
     let Phase { name, operations, .. } = phase;
-    table::line("");
-    table::line(&fold(&format!(
-        "{name}: {operations} operations in {seconds:.3} s, {} a second",
-        rate(*operations, seconds)
-    )));
+    let head =
+        format!("{name}: {operations} operations in {seconds:.3} s, {} a second", rate(*operations, seconds));
     let rows: Vec<Vec<String>> = phase.measured.iter().map(|measured| row(measured, seconds)).collect();
-    table::print(&["request", "count", "MB/s", "mean us", "p50 us", "p99 us", "p99.9 us", "max us"], &rows);
+    let columns = ["request", "count", "MB/s", "mean us", "p50 us", "p99 us", "p99.9 us", "max us"];
+    let mut lines = vec![fold(&head), table::text(&columns, &rows)];
     if !phase.measured.is_empty() && phase.took() == Nanos::ZERO {
-        table::line(&fold(
-            "it took no time: buffers of the target answered every request, so there is no rate",
-        ));
+        lines
+            .push(fold("it took no time: buffers of the target answered every request, so there is no rate"));
     }
     let absent: u64 = phase.measured.iter().map(|measured| measured.absent).sum();
     if absent > 0 {
-        table::line(&format!("{absent} of them found nothing under the name they asked for"));
+        lines.push(format!("{absent} of them found nothing under the name they asked for"));
     }
+    lines.join("\n")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
@@ -108,8 +122,8 @@ fn row(measured: &Measured, seconds: f64) -> Vec<String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-fn media(finished: &Finished) -> String {
-    let Finished { bytes_stored, media_written_bytes, media_read_bytes, resets, .. } = finished;
+fn media(asked: &Asked) -> String {
+    let Asked { bytes_stored, media_written_bytes, media_read_bytes, resets, .. } = asked;
     let amplification = if *bytes_stored > 0 {
         format!(", {:.2} for each that was stored", *media_written_bytes as f64 / *bytes_stored as f64)
     } else {
@@ -122,7 +136,8 @@ fn media(finished: &Finished) -> String {
     )
 }
 
-fn to_json(finished: &Finished, verdict: &str) -> Value {
+/// As JSON.
+pub fn to_json(asked: &Asked, verdict: &str) -> Value {
     let of_measured = |measured: &Measured| {
         let latency = &measured.latency;
         let percentiles: serde_json::Map<String, Value> = PERCENTILES
@@ -145,12 +160,10 @@ fn to_json(finished: &Finished, verdict: &str) -> Value {
     };
     json!({
         "verdict": verdict,
-        "phases": finished.phases.iter().map(of_phase).collect::<Vec<_>>(),
-        "stored_bytes": finished.bytes_stored,
-        "media": { "written_bytes": finished.media_written_bytes, "read_bytes": finished.media_read_bytes,
-                   "resets": finished.resets },
-        "counters": crate::run::metrics::to_json(&[("target".to_owned(), finished.counters.clone())])[0]["counters"],
-        "trace_hash": format!("{:016x}", finished.hash),
-        "notes": finished.notes,
+        "phases": asked.phases.iter().map(of_phase).collect::<Vec<_>>(),
+        "stored_bytes": asked.bytes_stored,
+        "media": { "written_bytes": asked.media_written_bytes, "read_bytes": asked.media_read_bytes,
+                   "resets": asked.resets },
+        "counters": crate::run::metrics::to_json(&[("target".to_owned(), asked.counters.clone())])[0]["counters"],
     })
 }

@@ -1,6 +1,7 @@
 //! The program from outside: its arguments, exit codes, output and files.
 
 mod bad_input;
+mod beside;
 mod conform;
 mod disk_full;
 mod examples;

@@ -92,6 +92,7 @@ fn document(profile: &Profile, rerun: &str) -> Value {
         notes: profile.notes.clone(),
         global_options: Vec::new(),
         jobs: Vec::new(),
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,

@@ -452,6 +452,7 @@ pub(super) fn kept(mut result: JobResult, seed: u64) -> (Value, Value) {
         notes: Vec::new(),
         global_options: Vec::new(),
         jobs: vec![result],
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,

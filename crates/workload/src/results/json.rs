@@ -77,7 +77,7 @@ fn finished_unix_secs(run: &RunResult) -> u64 {
 
 /// What fio has no key for. 64-bit values are strings where readers that hold numbers as doubles would change them.
 fn own_object(run: &RunResult, reported: &[ReportedJob<'_>], format: Format) -> Value {
-    json!({
+    let mut object = json!({
         "version": run.version,
         "clock": run.clock.name(),
         "started_unix_secs": run.started_unix_secs,
@@ -93,7 +93,11 @@ fn own_object(run: &RunResult, reported: &[ReportedJob<'_>], format: Format) -> 
         "lateness": run.lateness.as_ref().map(lateness_object),
         "jobs": reported.iter().map(|job| own_job_object(job, format)).collect::<Vec<_>>(),
         "counters": run.counters,
-    })
+    });
+    if !run.beside.is_empty() {
+        object["beside"] = run.beside.iter().map(|beside| beside.object.clone()).collect();
+    }
+    object
 }
 
 /// Lines of a description as a list of one-entry rows, because names may repeat.
@@ -152,6 +156,7 @@ mod tests {
             notes: Vec::new(),
             global_options: Vec::new(),
             jobs: vec![JobResult::new("j", SeriesOptions::default())],
+            beside: Vec::new(),
             trace_hash: Some(0xAB),
             lateness: None,
             counters: Some(json!({ "pu": [1, 2] })),

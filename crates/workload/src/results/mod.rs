@@ -36,8 +36,8 @@ pub use interval::{Interval, IntervalSeries, IntervalSummary, SERIES_ENTRIES_MAX
 pub use iolog::{RecordedIo, Recording, iolog_text};
 pub use latency::LatencyStats;
 pub use model::{
-    ClockKind, CpuUse, Direction, JobResult, LatencyTarget, Lateness, PercentileOptions, Row, RunResult,
-    SyncStats, Verdict, VerifyStats,
+    BesideResult, ClockKind, CpuUse, Direction, JobResult, LatencyTarget, Lateness, PercentileOptions, Row,
+    RunResult, SyncStats, Verdict, VerifyStats,
 };
 pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};
 pub use priorities::{PriorityPart, PriorityStats};

@@ -111,6 +111,17 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What a workload of another interface came to that asked beside the jobs; shown as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BesideResult {
+    /// For programs.
+    pub object: serde_json::Value,
+    /// For people, in lines that fit a terminal.
+    pub text: String,
+    /// What forbids the numbers of it, as a sentence.
+    pub against: Option<String>,
+}
+
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -138,6 +149,8 @@ pub struct RunResult {
     pub global_options: Vec<(String, String)>,
     /// Jobs in the order they were declared; `numjobs` clones are jobs of their own.
     pub jobs: Vec<JobResult>,
+    /// Workloads that asked beside the jobs.
+    pub beside: Vec<BesideResult>,
     /// Hash of everything that happened, in virtual time; equal for equal runs.
     pub trace_hash: Option<u64>,
     /// Lateness of the emulator, in wall time.

@@ -44,6 +44,7 @@ pub fn render(run: &RunResult) -> String {
     lines.push(String::new());
     lines.extend(job_lines(&reported, &HEADER, usize::MAX, lines_under));
     lines.push(String::new());
+    lines.extend(run.beside.iter().flat_map(|beside| [beside.text.clone(), String::new()]));
     lines.extend(run.limits.iter().cloned());
     lines.extend(run.tails.iter().map(Tail::sentence));
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
@@ -67,6 +68,7 @@ pub fn brief(run: &RunResult, colour: bool) -> String {
     let cut = || job_lines(&reported, &columns(SPARED.len()), COLUMNS, trouble_under);
     lines.extend(narrower.find(is_narrow).unwrap_or_else(cut));
     lines.push(String::new());
+    lines.extend(run.beside.iter().flat_map(|beside| [beside.text.clone(), String::new()]));
     lines.extend(run.limits.iter().map(|limit| fold(limit)));
     lines.extend(run.tails.iter().map(|tail| fold(&tail.sentence())));
     lines.extend(verified(&reported));
@@ -339,6 +341,7 @@ mod tests {
             notes: vec!["direct=1 has no effect".into()],
             global_options: Vec::new(),
             jobs,
+            beside: Vec::new(),
             trace_hash: Some(0xAB),
             lateness: None,
             counters: None,

@@ -199,6 +199,7 @@ fn report(outcome: &Outcome) -> Value {
         notes: outcome.notes.clone(),
         global_options: Vec::new(),
         jobs,
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,

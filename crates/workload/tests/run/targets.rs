@@ -24,6 +24,7 @@ fn reported(results: Vec<JobResult>) -> Value {
         notes: Vec::new(),
         global_options: Vec::new(),
         jobs: results,
+        beside: Vec::new(),
         trace_hash: None,
         lateness: None,
         counters: None,
