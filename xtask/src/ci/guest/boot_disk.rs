@@ -26,7 +26,8 @@ pub const NAMESPACES: &str = include_str!("namespaces.sh");
 pub const DESCRIBED: &str = include_str!("described.sh");
 
 /// Programs of this machine that the guest uses, with the libraries they need.
-pub const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio"];
+pub const PROGRAMS: &[&str] =
+    &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio", "/usr/bin/perl"];
 
 /// Settings of the drive: 400 MB for users, and media that take little time.
 const DRIVE: &[&str] =

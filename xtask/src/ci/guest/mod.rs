@@ -157,7 +157,7 @@ const LONG: Extent = Extent {
     cuts: 8,
     fio_cuts: 4,
     conform: 3000,
-    checks_min: 285,
+    checks_min: 343,
     limit: Duration::from_secs(1800),
 };
 
