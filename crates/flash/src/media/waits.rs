@@ -26,7 +26,7 @@ pub enum WaitFor {
     Program,
     /// The unit, which was erasing: a reset.
     Erase,
-    /// The channel, which others had.
+    /// The channel, which others had; or the unit, whose data were or waited to be on it.
     Channel,
     /// The link to the host, or room in the drive's cache.
     Link,
@@ -122,6 +122,9 @@ const NO_WAITS: Waited = [Place { pu: PuId(0), time: Nanos::ZERO }; KINDS];
 struct Since {
     array: Option<(Nanos, Spent)>,
     channel: Option<Nanos>,
+    /// How long it had the channel or waited for it, and how long for a unit that did nothing.
+    moved: Nanos,
+    idle: Nanos,
 }
 
 /// What an array has spent on reads, programs and erases.
@@ -262,21 +265,30 @@ impl Waits {
         let spent = self.spent(at, pu, doing);
         let since = self.since(id);
         assert!(since.array.is_none(), "a part waits for its unit twice");
-        since.array = Some((at, spent));
+        *since = Since { array: Some((at, spent)), ..Since::default() };
     }
 
-    /// A part has the array, which is free: what it was busy with most is what was waited for.
+    /// A part has the array, which is free: what it was busy with most is what was waited for. While it did nothing, others had the
+    /// unit whose data were on their way over the channel, or waited for that.
     pub(super) fn on_array_granted(&mut self, at: Nanos, pu: PuId, id: PartId, command: SlabKey) {
-        let Some((since, before)) = self.since(id).array.take() else { return };
+        let Since { array, moved, .. } = self.since(id);
+        let moved = *moved;
+        let Some((since, before)) = array.take() else { return };
         let after = self.units[pu.index()];
         let kinds = [WaitFor::Read, WaitFor::Program, WaitFor::Erase];
+        let mut idle = (at - since).saturating_since(moved);
         for (what, (after, before)) in kinds.into_iter().zip(after.into_iter().zip(before)) {
             assert!(after >= before, "an array did less than it had done");
             let time = after - before;
             assert!(time <= at - since, "an array did more than there was time for");
+            idle = idle.saturating_since(time);
             if time > Nanos::ZERO {
                 self.note(command, Wait { what, pu, time });
             }
+        }
+        self.since(id).idle = idle;
+        if idle > Nanos::ZERO {
+            self.note(command, Wait { what: WaitFor::Channel, pu, time: idle });
         }
     }
 
@@ -304,8 +316,10 @@ impl Waits {
 
     /// A part is over the channel, which took so long by itself.
     pub(super) fn on_channel_left(&mut self, at: Nanos, pu: PuId, id: PartId, command: SlabKey, own: Nanos) {
-        let Some(since) = self.since(id).channel.take() else { return };
-        let time = at.saturating_since(since).saturating_since(own);
+        let Since { channel, moved, idle, .. } = self.since(id);
+        let Some(since) = channel.take() else { return };
+        *moved += at.saturating_since(since);
+        let time = at.saturating_since(since).saturating_since(own) + std::mem::take(idle);
         if time > Nanos::ZERO {
             self.note(command, Wait { what: WaitFor::Channel, pu, time });
         }

@@ -58,6 +58,30 @@ fn a_read_that_an_erase_made_way_for_waited_for_less() {
     assert!(wait.is_none_or(|wait| wait.time <= suspend), "{wait:?}");
 }
 
+/// The unit did nothing: both its registers had data that were on their way, or waited for that.
+#[test]
+fn a_read_behind_those_whose_data_take_long_waited_for_the_channel() {
+    let mut config = preset("tiny");
+    config.geometry.mw_cunits = 0;
+    config.scheduler = Scheduler::Fifo;
+    // A sector takes four milliseconds, more than any other step.
+    config.channel.bytes_per_second = 1 << 20;
+    let mut rig = Rig::new(config);
+    (0..4).for_each(|chunk| rig.fill_chunk(chunk, 100 * u64::from(chunk)));
+    rig.drive.watch_waits();
+    let start = rig.now;
+    let arrivals: Vec<_> = (0..4)
+        .map(|chunk| (start + Nanos(chunk.into()), rig.command(Op::Read, run(ppa(chunk, 0), 1))))
+        .collect();
+    rig.play(&arrivals);
+    let last = rig.drive.slowest_commands().max_by_key(|command| command.submitted).expect("four ended");
+    assert_eq!(last.submitted, start + Nanos(3));
+    assert!(last.time() >= Nanos::from_micros(15_000), "four sectors go over the channel: {last:?}");
+    let wait = last.longest().expect("it waited");
+    assert_eq!((wait.what, wait.pu), (WaitFor::Channel, PuId(0)), "{last:?}");
+    assert!(last.own_time() < wait.time, "{last:?} had {} of its own", last.own_time());
+}
+
 #[test]
 fn nothing_is_kept_before_somebody_asks() {
     let mut rig = Rig::new(preset("tiny"));
