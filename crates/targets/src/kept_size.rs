@@ -16,8 +16,20 @@ pub struct KeptSize {
     pub wanted: Option<u64>,
 }
 
-/// What is to be said of options that were stated, name and value, and changed nothing.
-pub fn notes(sizes: &[KeptSize], stated: &[(String, String)]) -> Vec<String> {
+impl KeptSize {
+    /// The size that `of` counts in what an instance keeps and in what a new one would.
+    pub fn new<K>(
+        option: &'static str,
+        what: &'static str,
+        (kept, wanted): (&K, Option<&K>),
+        of: fn(&K) -> u64,
+    ) -> Self {
+        Self { option, what, kept: of(kept), wanted: wanted.map(of) }
+    }
+}
+
+/// An instance in words, and what is to be said of options that were stated, name and value, and changed nothing.
+pub fn notes(described: String, sizes: &[KeptSize], stated: &[(String, String)]) -> Vec<String> {
     let note = |&KeptSize { option, what, kept, wanted }: &KeptSize| {
         assert!(kept > 0, "an instance was made with no {what}");
         assert!(wanted != Some(0), "a new instance would have no {what}, and fit");
@@ -32,7 +44,7 @@ pub fn notes(sizes: &[KeptSize], stated: &[(String, String)]) -> Vec<String> {
              make the drive anew (ocssd format --replace) for another size"
         ))
     };
-    sizes.iter().filter_map(note).collect()
+    std::iter::once(described).chain(sizes.iter().filter_map(note)).collect()
 }
 
 #[cfg(test)]
@@ -45,10 +57,10 @@ mod tests {
         let sizes = [size("one", 8, Some(9)), size("two", 8, Some(8)), size("three", 8, None)];
         let told = |names: &[&str]| {
             let stated: Vec<_> = names.iter().map(|&name| (name.to_owned(), "5".to_owned())).collect();
-            notes(&sizes, &stated)
+            notes("the instance".to_owned(), &sizes, &stated)
         };
-        assert_eq!(told(&["two", "four"]), [""; 0]);
-        let both = told(&["three", "one"]);
+        assert_eq!(told(&["two", "four"]), ["the instance"]);
+        let both = told(&["three", "one"]).split_off(1);
         assert_eq!(both.len(), 2);
         assert!(
             both[0].starts_with("one=5 changes nothing") && both[0].contains("that would be 9"),

@@ -9,7 +9,6 @@ use crate::kept_size;
 use crate::mount_error::MountError;
 use crate::ox::mount::MountReport;
 use ocssd_lightnvm::{BlockingDevice, Geometry, PuId};
-use std::iter;
 
 impl Eleos {
     /// Makes an instance on fresh units, or recovers the one that is there.
@@ -49,8 +48,7 @@ impl Eleos {
         geometry: &Geometry,
         stated: &[(String, String)],
     ) -> Vec<String> {
-        let kept = kept_size::notes(self.kept_size(report, geometry).as_slice(), stated);
-        iter::once(self.describe(report)).chain(kept).collect()
+        kept_size::notes(self.describe(report), self.kept_size(report, geometry).as_slice(), stated)
     }
 
     /// One sentence for whoever mounted it.

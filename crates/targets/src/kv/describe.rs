@@ -3,11 +3,10 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::mount::MountReport;
-use super::sizes::{Promised, Sizes};
+use super::sizes::Sizes;
 use super::state::Kv;
 use crate::kept_size::{self, KeptSize};
 use ocssd_lightnvm::Geometry;
-use std::iter;
 
 impl Kv {
     /// What there is to say to whoever mounted it with these options.
@@ -18,8 +17,7 @@ impl Kv {
         geometry: &Geometry,
         stated: &[(String, String)],
     ) -> Vec<String> {
-        let kept = kept_size::notes(&self.kept_sizes(report, geometry), stated);
-        iter::once(self.describe(report)).chain(kept).collect()
+        kept_size::notes(self.describe(report), &self.kept_sizes(report, geometry), stated)
     }
 
     /// What an instance which was there keeps, whatever this mount's options would make of a new one.
@@ -31,15 +29,12 @@ impl Kv {
         assert!(report.bad_chunks < shape.chunks(), "an instance on chunks that are all bad");
         let good = shape.chunks() - report.bad_chunks;
         let wanted = Sizes::new(geometry, shape, &self.options, good, None).ok().map(|new| new.promised);
-        let size = |option, what, of: fn(&Promised) -> u64| KeptSize {
-            option,
-            what,
-            kept: of(&kept),
-            wanted: wanted.as_ref().map(of),
-        };
+        let both = (&kept, wanted.as_ref());
         vec![
-            size("over_provisioning_percent", "bytes of keys and values", |of| of.capacity_bytes),
-            size("index_percent", "bytes of the index", |of| of.index_bytes_max),
+            KeptSize::new("over_provisioning_percent", "bytes of keys and values", both, |of| {
+                of.capacity_bytes
+            }),
+            KeptSize::new("index_percent", "bytes of the index", both, |of| of.index_bytes_max),
         ]
     }
 

@@ -3,11 +3,10 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::mount::MountReport;
-use super::sizes::{Kept, Sizes};
+use super::sizes::Sizes;
 use super::state::LightLsm;
 use crate::kept_size::{self, KeptSize};
 use ocssd_lightnvm::Geometry;
-use std::iter;
 
 impl LightLsm {
     /// Chunks of tables and logs, and the bytes of them that nothing fills.
@@ -26,8 +25,7 @@ impl LightLsm {
         geometry: &Geometry,
         stated: &[(String, String)],
     ) -> Vec<String> {
-        let kept = kept_size::notes(&self.kept_sizes(report, geometry), stated);
-        iter::once(self.describe(report)).chain(kept).collect()
+        kept_size::notes(self.describe(report), &self.kept_sizes(report, geometry), stated)
     }
 
     /// What an instance which was there keeps, whatever this mount's options would make of a new one.
@@ -39,15 +37,10 @@ impl LightLsm {
         assert!(report.bad_chunks < shape.chunks(), "an instance on chunks that are all bad");
         let good = shape.chunks() - report.bad_chunks;
         let wanted = Sizes::new(geometry, shape, &self.options, good, None).ok().map(|new| new.kept);
-        let size = |option, what, of: fn(&Kept) -> u64| KeptSize {
-            option,
-            what,
-            kept: of(&kept),
-            wanted: wanted.as_ref().map(of),
-        };
+        let both = (&kept, wanted.as_ref());
         vec![
-            size("tables_max", "tables and logs", |of| u64::from(of.tables_max)),
-            size("spare_percent", "bytes of tables and logs", |of| of.capacity_bytes),
+            KeptSize::new("tables_max", "tables and logs", both, |of| u64::from(of.tables_max)),
+            KeptSize::new("spare_percent", "bytes of tables and logs", both, |of| of.capacity_bytes),
         ]
     }
 

@@ -8,7 +8,6 @@ use crate::mount_error::MountError;
 use crate::ox::mount::MountReport;
 use crate::ox::options::Options;
 use ocssd_lightnvm::{BlockingDevice, Geometry, PuId};
-use std::iter;
 
 impl OxBlock {
     /// Makes an instance on fresh units, or recovers the one that is there.
@@ -31,8 +30,7 @@ impl OxBlock {
         geometry: &Geometry,
         stated: &[(String, String)],
     ) -> Vec<String> {
-        let kept = kept_size::notes(self.kept_size(report, geometry).as_slice(), stated);
-        iter::once(self.describe(report)).chain(kept).collect()
+        kept_size::notes(self.describe(report), self.kept_size(report, geometry).as_slice(), stated)
     }
 
     /// One sentence for whoever mounted it.
