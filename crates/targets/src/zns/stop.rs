@@ -167,15 +167,18 @@ impl Zns {
         self.work_due = true;
     }
 
-    /// Nothing is in flight and somebody waits: a zone that has no place for what it holds becomes read only; if there is
-    /// none, changes end. True if something was given up.
-    pub(super) fn give_up(&mut self, buffers: &mut Buffers) -> bool {
-        let waits = self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || writer.has_waiters())
+    fn somebody_waits(&self) -> bool {
+        self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || writer.has_waiters())
             || !self.waits.is_empty()
             || !self.flushes.is_empty()
             || self.journal.is_writing()
-            || self.shutdown.is_some() && self.zone_without_place().is_some();
-        let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
+            || self.shutdown.is_some() && self.zone_without_place().is_some()
+    }
+
+    /// Nothing is in flight and somebody waits: a zone that has no place for what it holds becomes read only; if there is
+    /// none, changes end. True if something was given up.
+    pub(super) fn give_up(&mut self, buffers: &mut Buffers) -> bool {
+        let is_stuck = self.flight.len() == 0 && self.refuses_changes().is_none() && self.somebody_waits();
         if is_stuck && self.may_end_move() {
             // Its chunk may be the one that is wanted.
             self.end_move();

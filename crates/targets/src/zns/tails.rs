@@ -260,6 +260,9 @@ impl Zns {
             // Those that died are reset once the log has that, which nobody else may wait for.
             return self.await_log(self.journal.log.end());
         }
+        if self.tails.closed.is_empty() {
+            return;
+        }
         let unit = self.sizes.unit;
         let stays = |writer: &Writer| !writer.may_write_tail_anew(unit);
         let held = self.writers.iter().filter(|(_, writer)| stays(writer));
