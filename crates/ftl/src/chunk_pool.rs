@@ -2,10 +2,10 @@
 //!
 //! Free chunks are reset. A chunk is taken from the unit that has the most, the one that became free first, so that wear
 //! spreads and units fill alike. Groups are counted apart, because garbage collection that stays in a group needs chunks
-//! there. Deliberately not here: what is in a chunk, who may take the last ones.
+//! there. A chunk costs four bytes (`chunk_slots`). Deliberately not here: what is in a chunk, who may take the last ones.
 
+use crate::chunk_slots::ChunkSlots;
 use crate::instance_geometry::{ChunkIndex, InstanceGeometry, UnitIndex};
-use std::collections::VecDeque;
 
 /// What a chunk is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,9 @@ pub enum ChunkUse {
 /// All chunks of an instance.
 #[derive(Clone, Debug)]
 pub struct ChunkPool {
-    units: u32,
     /// The group of each unit, counted densely.
     group_of: Vec<u32>,
-    uses: Vec<ChunkUse>,
-    /// By unit, those freed first in front.
-    free: Vec<VecDeque<ChunkIndex>>,
+    slots: ChunkSlots,
     free_total: u32,
     good: u32,
     free_of_group: Vec<u32>,
@@ -50,42 +47,44 @@ impl ChunkPool {
     /// The chunks of the first `lines` of an instance with a unit for each group in `group_of`.
     ///
     /// # Panics
-    /// If there are 2^32 chunks or more.
+    /// If there are 2^32 chunks or more, or 2^27 - 1 lines.
     #[must_use]
     pub fn of_lines(lines: u32, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
         let units = u32::try_from(group_of.len()).expect("fewer units than 2^32");
-        let chunks = lines.checked_mul(units).expect("fewer chunks than 2^32");
         let groups = group_of.iter().max().map_or(0, |&last| last + 1);
-        let uses: Vec<ChunkUse> = (0..chunks).map(|chunk| uses(ChunkIndex(chunk))).collect();
-        let bad = uses.iter().filter(|&&of| of == ChunkUse::Bad).count();
-        let index = |count: u32| usize::try_from(count).expect("32 bits fit an index");
+        let slots = ChunkSlots::new(lines, units, uses);
+        let count = |of| u32::try_from(slots.iter().filter(|&(_, one)| one == of).count());
+        let bad = count(ChunkUse::Bad).expect("no more than there are");
         let mut pool = Self {
-            units,
             group_of: group_of.to_vec(),
-            free: vec![VecDeque::new(); index(units)],
             free_total: 0,
-            good: chunks - u32::try_from(bad).expect("no more than there are"),
-            free_of_group: vec![0; index(groups)],
-            uses,
+            good: slots.chunks() - bad,
+            free_of_group: vec![0; usize::try_from(groups).expect("32 bits fit an index")],
+            slots,
         };
-        for chunk in (0..chunks).map(ChunkIndex) {
-            if pool.get(chunk) == ChunkUse::Free {
-                pool.list(chunk);
-            }
+        for unit in (0..units).map(UnitIndex) {
+            let group = pool.group_index(unit);
+            pool.free_of_group[group] += pool.free_of_unit(unit);
+            pool.free_total += pool.free_of_unit(unit);
         }
         pool
     }
 
-    fn list(&mut self, chunk: ChunkIndex) {
-        let unit = self.unit_of(chunk);
-        self.free[unit.index()].push_back(chunk);
+    /// A chunk that was in use is free.
+    fn free_again(&mut self, chunk: ChunkIndex) {
+        self.slots.push(chunk);
         self.free_total += 1;
-        let group = self.group_index(unit);
+        let group = self.group_index(self.slots.unit_of(chunk));
         self.free_of_group[group] += 1;
     }
 
-    fn unit_of(&self, chunk: ChunkIndex) -> UnitIndex {
-        UnitIndex(chunk.0 % self.units)
+    /// Takes the free chunk of a unit that has `nth` others before it.
+    fn take(&mut self, unit: UnitIndex, nth: u32) -> ChunkIndex {
+        let chunk = self.slots.take(unit, nth).expect("the unit has so many free chunks");
+        let group = self.group_index(unit);
+        self.free_total -= 1;
+        self.free_of_group[group] -= 1;
+        chunk
     }
 
     fn group_index(&self, unit: UnitIndex) -> usize {
@@ -95,7 +94,7 @@ impl ChunkPool {
     /// The group of a chunk.
     #[must_use]
     pub fn group_of(&self, chunk: ChunkIndex) -> u32 {
-        self.group_of[self.unit_of(chunk).index()]
+        self.group_of[self.slots.unit_of(chunk).index()]
     }
 
     /// Groups there are.
@@ -107,7 +106,21 @@ impl ChunkPool {
     /// What a chunk is used for.
     #[must_use]
     pub fn get(&self, chunk: ChunkIndex) -> ChunkUse {
-        self.uses[chunk.index()]
+        self.slots.get(chunk)
+    }
+
+    /// The label that its owner gave a chunk: 0 at first, and kept whatever becomes of the chunk.
+    #[must_use]
+    pub fn label(&self, chunk: ChunkIndex) -> u8 {
+        self.slots.label(chunk)
+    }
+
+    /// A chunk has a label from now on, of which there are four.
+    ///
+    /// # Panics
+    /// If the label is above 3.
+    pub fn set_label(&mut self, chunk: ChunkIndex, label: u8) {
+        self.slots.set_label(chunk, label);
     }
 
     /// Free chunks.
@@ -125,16 +138,13 @@ impl ChunkPool {
     /// Free chunks of a unit.
     #[must_use]
     pub fn free_of_unit(&self, unit: UnitIndex) -> u32 {
-        u32::try_from(self.free[unit.index()].len()).expect("fewer chunks than 2^32")
+        self.slots.free_of_unit(unit)
     }
 
     /// Chunks, good and bad.
-    ///
-    /// # Panics
-    /// Never: there are fewer than 2^32.
     #[must_use]
     pub fn chunks(&self) -> u32 {
-        u32::try_from(self.uses.len()).expect("fewer chunks than 2^32")
+        self.slots.chunks()
     }
 
     /// Chunks that are not bad.
@@ -159,21 +169,15 @@ impl ChunkPool {
         units: &[UnitIndex],
         rank: impl Fn(&Self, UnitIndex) -> Option<R>,
     ) -> Option<ChunkIndex> {
-        let has = |&&unit: &&UnitIndex| !self.free[unit.index()].is_empty();
+        let has = |&&unit: &&UnitIndex| self.free_of_unit(unit) > 0;
         let ranked = |&unit: &UnitIndex| Some((rank(self, unit)?, unit));
         // The first of those with the most, so that the same state opens the same chunk.
         let (_, unit) =
             units.iter().filter(has).filter_map(ranked).min_by(|(rank, unit), (other_rank, other)| {
-                let most = self.free[other.index()].len().cmp(&self.free[unit.index()].len());
+                let most = self.free_of_unit(*other).cmp(&self.free_of_unit(*unit));
                 rank.cmp(other_rank).then(most).then(unit.cmp(other))
             })?;
-        let chunk = self.free[unit.index()].pop_front().expect("it has one");
-        assert_eq!(self.get(chunk), ChunkUse::Free, "a listed chunk is not free");
-        let group = self.group_index(unit);
-        self.free_total -= 1;
-        self.free_of_group[group] -= 1;
-        self.uses[chunk.index()] = ChunkUse::Open;
-        Some(chunk)
+        Some(self.take(unit, 0))
     }
 
     /// Opens the free chunk of these units that is worth most to the caller, of those that are worth anything; of equals that of
@@ -183,72 +187,62 @@ impl ChunkPool {
         units: &[UnitIndex],
         worth: impl Fn(ChunkIndex) -> Option<u32>,
     ) -> Option<ChunkIndex> {
-        let mut best: Option<(u32, UnitIndex, usize)> = None;
+        let mut best: Option<(u32, UnitIndex, u32)> = None;
         for &unit in units {
-            for (at, &chunk) in self.free[unit.index()].iter().enumerate() {
+            for (nth, chunk) in (0..).zip(self.slots.free(unit)) {
                 if let Some(found) = worth(chunk).filter(|&found| best.is_none_or(|(most, ..)| found > most))
                 {
-                    best = Some((found, unit, at));
+                    best = Some((found, unit, nth));
                 }
             }
         }
-        let (_, unit, at) = best?;
-        let chunk = self.free[unit.index()].remove(at).expect("it was looked at");
-        assert_eq!(self.get(chunk), ChunkUse::Free, "a listed chunk is not free");
-        let group = self.group_index(unit);
-        self.free_total -= 1;
-        self.free_of_group[group] -= 1;
-        self.uses[chunk.index()] = ChunkUse::Open;
-        Some(chunk)
+        let (_, unit, nth) = best?;
+        Some(self.take(unit, nth))
     }
 
     /// An open chunk was not written after all: it is free as before.
     pub fn give_back(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is given back, but was not open", chunk.0);
-        self.uses[chunk.index()] = ChunkUse::Free;
-        self.list(chunk);
+        self.free_again(chunk);
     }
 
     /// A chunk that was being written takes no more.
     pub fn close(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is closed, but was not open", chunk.0);
-        self.uses[chunk.index()] = ChunkUse::Closed;
+        self.slots.set(chunk, ChunkUse::Closed);
     }
 
     /// Nothing in a closed chunk is needed any more.
     pub fn died(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Closed, "chunk {} died, but was not closed", chunk.0);
-        self.uses[chunk.index()] = ChunkUse::Dead;
+        self.slots.set(chunk, ChunkUse::Dead);
     }
 
     /// A dead chunk was reset.
     pub fn freed(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Dead, "chunk {} was reset, but was not dead", chunk.0);
-        self.uses[chunk.index()] = ChunkUse::Free;
-        self.list(chunk);
+        self.free_again(chunk);
     }
 
     /// A dead chunk could not be reset: it is never used again.
     pub fn mark_bad(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Dead, "chunk {} went bad, but was not dead", chunk.0);
         assert!(self.good > 0, "more chunks are bad than there are");
-        self.uses[chunk.index()] = ChunkUse::Bad;
+        self.slots.set(chunk, ChunkUse::Bad);
         self.good -= 1;
     }
 
     /// All chunks and what they are used for.
     pub fn iter(&self) -> impl Iterator<Item = (ChunkIndex, ChunkUse)> {
-        (0..).map(ChunkIndex).zip(self.uses.iter().copied())
+        self.slots.iter()
     }
 
     /// Asserts that counts and lists agree. Cost: all chunks.
     pub fn check(&self) {
-        let count = |of: ChunkUse| u32::try_from(self.uses.iter().filter(|&&one| one == of).count());
+        self.slots.check();
+        let count = |of: ChunkUse| u32::try_from(self.iter().filter(|&(_, one)| one == of).count());
         assert_eq!(count(ChunkUse::Free), Ok(self.free_total), "free chunks are counted wrong");
-        let chunks = u32::try_from(self.uses.len()).expect("fewer chunks than 2^32");
-        assert_eq!(count(ChunkUse::Bad), Ok(chunks - self.good), "bad chunks are counted wrong");
-        let listed: usize = self.free.iter().map(VecDeque::len).sum();
-        assert_eq!(u32::try_from(listed), Ok(self.free_total), "a free chunk is not listed");
+        assert_eq!(count(ChunkUse::Bad), Ok(self.chunks() - self.good), "bad chunks are counted wrong");
         assert_eq!(self.free_of_group.iter().sum::<u32>(), self.free_total, "groups are counted wrong");
     }
 }

@@ -7,6 +7,7 @@
 mod append_point;
 pub mod checkpoint;
 mod chunk_pool;
+mod chunk_slots;
 mod classify;
 mod commit;
 mod flush_queue;

@@ -3,8 +3,9 @@
 //! Deliberately not here: pages (`ocssd_ftl::checkpoint`), how they go to media (`crate::journal`), reading them (`mount`).
 
 use super::canary::Canary;
+use super::columns::Column;
 use super::journal::Table;
-use super::segments::{Column, Segment};
+use super::segments::Segment;
 use super::sizes::{INFO_BYTES, Sizes};
 use super::state::Zns;
 use super::zone::Zone;
@@ -110,7 +111,7 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         for segment in zone.segments.iter() {
             small(&mut bytes, segment.start);
             small(&mut bytes, u32::try_from(segment.columns.len()).expect("fewer columns than 2^32"));
-            for column in segment.columns {
+            for column in segment.columns.iter() {
                 small(&mut bytes, column.chunk.0);
                 small(&mut bytes, column.sector);
             }
@@ -178,10 +179,11 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
                 }
                 columns.push(column);
             }
-            segments.push(Segment { start, columns: columns.into() });
+            segments.push(Segment::new(start, &columns));
         }
         let is_sorted = segments.is_sorted_by(|one, other| one.start < other.start);
-        if !is_sorted || segments.first().is_some_and(|first| first.start != 0 || first.columns.is_empty()) {
+        if !is_sorted || segments.first().is_some_and(|first| first.start != 0 || first.columns().is_empty())
+        {
             return None;
         }
         zone.segments = segments.into_iter().collect();
@@ -295,8 +297,8 @@ mod tests {
         let sizes = Sizes::new(&ground, &Options::default(), None).expect("it fits");
         let mut zones = Table::new(sizes.zone_count).zones;
         let column = |chunk| Column { chunk: ChunkIndex(chunk), sector: 4 };
-        zones[1].segments = Segment { start: 0, columns: Box::new([column(3), column(4)]) }.into();
-        zones[1].segments.push(Segment { start: 7, columns: Box::new([]) });
+        zones[1].segments = Segment::new(0, &[column(3), column(4)]).into();
+        zones[1].segments.push(Segment::new(7, &[]));
         (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
         zones[3].finish_at(5, sizes.unit);
         zones[4].found(7, 7);

@@ -3,7 +3,8 @@
 //! Write pointers are not logged: a mount finds them by how far the chunks of a zone are written. Deliberately not here: when
 //! something is logged.
 
-use super::segments::{Column, Run, Segments, UnitOfZone};
+use super::columns::Column;
+use super::segments::{Run, Segments, UnitOfZone};
 use super::sizes::Sizes;
 use super::zone::Zone;
 use ocssd_base::usize_of;
@@ -41,7 +42,7 @@ fn record(code: u8, count: u32, numbers: [u64; 3]) -> LogEntry {
 
 /// The columns of a segment.
 pub fn columns(zone: u32, segment: Run<'_>) -> Vec<LogEntry> {
-    let column = |(index, column): (u32, &Column)| {
+    let column = |(index, column): (u32, Column)| {
         assert!(index < 1 << 16, "a stripe over {index} units");
         let place = u64::from(column.chunk.0) << 16 | u64::from(index);
         record(COLUMN, column.sector, [u64::from(zone), u64::from(segment.start), place])
@@ -204,8 +205,8 @@ mod tests {
     fn a_zone_comes_back_as_it_was_logged() {
         let sizes = sizes();
         let mut zone = Zone::empty();
-        zone.segments.push(Segment { start: 0, columns: Box::new([column(79, 4), column(3, 0)]) });
-        zone.segments.push(Segment { start: 5, columns: Box::new([]) });
+        zone.segments.push(Segment::new(0, &[column(79, 4), column(3, 0)]));
+        zone.segments.push(Segment::new(5, &[]));
         let mut table = Table::new(sizes.zone_count);
         let mut entries = vec![reset(2, 77), tail(ChunkIndex(5), true), tail(ChunkIndex(6), true)];
         entries.extend(whole(2, &zone));
@@ -227,7 +228,8 @@ mod tests {
             (Some(0), vec![ChunkIndex(6)])
         );
         // A stripe over more units than an index of eight bits counts.
-        let wide = Segment { start: 0, columns: (0..600).map(|nth| column(nth % 80, 0)).collect() };
+        let wide: Vec<Column> = (0..600).map(|nth| column(nth % 80, 0)).collect();
+        let wide = Segment::new(0, &wide);
         let mut table = Table::new(1);
         for entry in columns(0, wide.as_run()) {
             table.replay(&entry, &sizes, 80).expect("sound");
@@ -238,8 +240,8 @@ mod tests {
     #[test]
     fn records_that_name_what_is_not_there_are_refused_in_words() {
         let sizes = sizes();
-        let far = Segment { start: 0, columns: Box::new([column(80, 0)]) };
-        let behind = Segment { start: 0, columns: Box::new([column(7, 24)]) };
+        let far = Segment::new(0, &[column(80, 0)]);
+        let behind = Segment::new(0, &[column(7, 24)]);
         for entry in [
             reset(sizes.zone_count, 0),
             finish_at(0, sizes.capacity() + 1),

@@ -269,8 +269,7 @@ impl Zns {
         }
         self.levelling.current = None;
         let before: Vec<ChunkIndex> = self.zone(number).chunks().collect();
-        let columns = self.zone_mut(number).segments.columns_mut();
-        columns.filter(|column| column.chunk == from).for_each(|column| column.chunk = to);
+        self.zone_mut(number).segments.replace(from, to);
         let entries = journal::whole(number, self.zone(number));
         let end = self.log_change(&entries);
         self.await_log(end);

@@ -34,13 +34,16 @@ impl Role {
         }
     }
 
+    /// All of them, each at its place.
+    const ALL: [Self; 4] = [Self::Data, Self::Log, Self::Checkpoint, Self::Tail];
+
     const fn index(self) -> usize {
-        match self {
-            Self::Data => 0,
-            Self::Log => 1,
-            Self::Checkpoint => 2,
-            Self::Tail => 3,
-        }
+        self as usize
+    }
+
+    /// The label of a chunk of this role in its pool.
+    fn label(self) -> u8 {
+        u8::try_from(self.index()).expect("four roles")
     }
 }
 
@@ -58,7 +61,6 @@ pub struct Space {
     pool: ChunkPool,
     /// The first lines, if they are kept for the log and checkpoints.
     metadata: Option<ChunkPool>,
-    roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
     newest: BTreeMap<ChunkIndex, u64>,
     /// Where chunks that nobody writes any more are open.
@@ -94,7 +96,6 @@ impl Space {
         let pool = ChunkPool::new(&shape, groups, of_all);
         let metadata = (lines > 0).then(|| ChunkPool::of_lines(lines, groups, &usage));
         Self {
-            roles: vec![Role::Data; usize_of(shape.chunks())],
             newest: BTreeMap::new(),
             tips: BTreeMap::new(),
             unwritten: BTreeSet::new(),
@@ -125,10 +126,14 @@ impl Space {
         metadata.as_mut().filter(|metadata| chunk.0 < metadata.chunks()).unwrap_or(pool)
     }
 
+    fn pool_with(&self, chunk: ChunkIndex) -> &ChunkPool {
+        let metadata = self.metadata.as_ref().filter(|metadata| chunk.0 < metadata.chunks());
+        metadata.unwrap_or(&self.pool)
+    }
+
     /// What a chunk is used for.
     pub fn usage(&self, chunk: ChunkIndex) -> ChunkUse {
-        let metadata = self.metadata.as_ref().filter(|metadata| chunk.0 < metadata.chunks());
-        metadata.unwrap_or(&self.pool).get(chunk)
+        self.pool_with(chunk).get(chunk)
     }
 
     /// All chunks, and what they are used for.
@@ -247,13 +252,13 @@ impl Space {
     /// A chunk is in use for `role`.
     pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
         assert!(chunk.0 < self.shape.chunks(), "chunk {} is beyond the instance", chunk.0);
-        self.roles[chunk.index()] = role;
+        self.pool_of(chunk).set_label(chunk, role.label());
         self.newest.remove(&chunk);
         self.taken[role.index()] += 1;
     }
 
     pub fn role(&self, chunk: ChunkIndex) -> Role {
-        self.roles[chunk.index()]
+        Role::ALL[usize::from(self.pool_with(chunk).label(chunk))]
     }
 
     /// A page of the log or of a checkpoint is in a chunk.
@@ -396,7 +401,7 @@ impl Space {
             self.leave_open(chunk);
         }
         self.taken[self.role(chunk).index()] -= 1;
-        self.roles[chunk.index()] = Role::Data;
+        self.pool_of(chunk).set_label(chunk, Role::Data.label());
         self.newest.remove(&chunk);
         if is_good {
             self.pool_of(chunk).freed(chunk);

@@ -217,10 +217,7 @@ impl Zns {
     /// Memory of the zone table: what zones cost the host beside buffers and those that write them.
     pub(super) fn table_bytes(&self) -> u64 {
         let segments = self.zones.iter().map(|zone| zone.segments.heap_bytes()).sum::<usize>();
-        let columns = self.zones.iter().map(|zone| zone.chunks().count()).sum::<usize>();
-        let bytes =
-            self.zones.len() * size_of::<Zone>() + segments + columns * size_of::<super::segments::Column>();
-        u64::try_from(bytes).expect("an index")
+        u64::try_from(self.zones.len() * size_of::<Zone>() + segments).expect("an index")
     }
 
     /// Asserts every invariant of the whole state.

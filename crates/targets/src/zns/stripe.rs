@@ -4,8 +4,9 @@
 //! lengths (a mount found them so, or writes failed) takes no more chunks than it must. Zones that are open lie apart, as far as
 //! units have free chunks (`unit_load`). Deliberately not here: writes.
 
+use super::columns::Column;
 use super::journal;
-use super::segments::{Column, Segment};
+use super::segments::Segment;
 use super::space::Role;
 use super::state::Zns;
 use super::unit_load::UnitLoad;
@@ -23,7 +24,7 @@ impl Zns {
             return false;
         }
         let Some(segment) = self.lay_out(key) else { return false };
-        let goes_on = segment.columns.iter().any(|column| column.sector > 0);
+        let goes_on = segment.columns().iter().any(|column| column.sector > 0);
         let entries = journal::columns(self.writers.get(key).zone, segment.as_run());
         let end = self.log_change(&entries);
         let writer = self.writers.get_mut(key);
@@ -50,13 +51,13 @@ impl Zns {
             let pu = space.shape.pu(space.unit_of(open.chunk())).0;
             (pu % *group_units, pu, open.chunk())
         });
-        let columns =
-            writer.columns.iter().map(|open| Column { chunk: open.chunk(), sector: open.pointer() });
-        let segment = Segment { start: writer.next, columns: columns.collect() };
+        let column = |open: &OpenChunk<_>| Column { chunk: open.chunk(), sector: open.pointer() };
+        let columns: Vec<Column> = writer.columns.iter().map(column).collect();
+        let segment = Segment::new(writer.next, &columns);
         writer.end = segment.as_run().end(sizes.unit, sizes.chunk).min(writer.limit);
         assert!(writer.end > writer.next, "a segment of zone {} has no unit", writer.zone);
         let entry = &mut self.zones[usize_of(writer.zone)];
-        for (index, &column) in (0..).zip(segment.columns.iter()) {
+        for (index, column) in (0..).zip(columns) {
             entry.add_column(segment.start, index, column).expect("segments are planned in order");
         }
         Some(segment)

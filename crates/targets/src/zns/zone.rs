@@ -6,7 +6,8 @@
 //! found columns written to different lengths), a new segment begins. Deliberately not here: how segments are kept (`segments`)
 //! and planned (`stripe`).
 
-use super::segments::{Column, Run, Segment, Segments, UnitOfZone};
+use super::columns::Column;
+use super::segments::{Run, Segment, Segments, UnitOfZone};
 use ocssd_base::{Divisor, SlabKey, usize_of};
 use ocssd_ftl::ChunkIndex;
 use ocssd_lightnvm::interface::zoned::ZoneState;
@@ -126,7 +127,7 @@ impl Zone {
         assert!(self.finished_at().is_none(), "a finished zone is cut at unit {at}");
         self.segments.keep_before(at);
         if at > 0 {
-            self.segments.push(Segment { start: at, columns: Box::new([]) });
+            self.segments.push(Segment::new(at, &[]));
         }
     }
 
@@ -158,7 +159,7 @@ impl Zone {
             if self.segments.is_empty() && start > 0 {
                 return Err(());
             }
-            self.segments.push(Segment { start, columns: Box::new([column]) });
+            self.segments.push(Segment::new(start, &[column]));
             return Ok(());
         }
         let is_next = |last: Run<'_>| last.start == start && last.columns.len() == usize_of(index);

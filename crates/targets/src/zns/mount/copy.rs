@@ -6,9 +6,10 @@
 
 use super::carry_on;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
+use crate::zns::columns::Column;
 use crate::zns::journal;
 use crate::zns::program::pad;
-use crate::zns::segments::{Column, Segments};
+use crate::zns::segments::Segments;
 use crate::zns::state::Zns;
 use crate::zns::zone::Zone;
 use crate::{read_again, send_again};
