@@ -2,8 +2,8 @@
 //!
 //! A controller answers Get Log Page from a copy of its chunk table, and may begin with one that is too old. The table itself is
 //! right: commands are judged by it, and whoever writes or resets a chunk makes the drive look it up, so that the report of that
-//! chunk is true from then on; the next power cycle begins anew. Reports are untrue in one of three ways ([`Untrue`]). None hides
-//! what a host could find out by writing only: content that MW_CUNITS hides as well, behind the pointer that is shown
+//! chunk is true from then on; the next power cycle begins anew. Reports are untrue in one of three ways ([`Untrue`]). None shows
+//! as FREE or OFFLINE a chunk of which MW_CUNITS hides all: a host would have to write to every such chunk to find out
 //! (docs/simulate.md). Deliberately not here: when that is (`run`), and how often (`swarm`).
 
 use ocssd_base::Prng;
@@ -16,7 +16,8 @@ pub enum Untrue {
     /// A chunk is shown as it was, of which no content is hidden: an older wear index, a chunk before it was reset or went bad, the
     /// end of an earlier life.
     Stale,
-    /// A chunk is shown as it was, and content that can be read lies behind the pointer that is shown.
+    /// A chunk is shown as it was, and content lies behind the pointer that is shown: of one that is shown as OPEN all of it may be
+    /// hidden by MW_CUNITS, else some of it can be read.
     Low,
     /// What is shown is true of no chunk; or a chunk is shown as OFFLINE though content of it can be read, or though it is FREE.
     Garbled,
@@ -62,6 +63,12 @@ fn readable(report: &ChunkDescriptor, window: u32) -> u32 {
     if is_open { written(report).saturating_sub(window) } else { written(report) }
 }
 
+/// True if `shown` has a write pointer that is too low, in a way that a host can find out without a write to each FREE chunk.
+fn is_low(shown: &ChunkDescriptor, now: &ChunkDescriptor, window: u32) -> bool {
+    let is_in_doubt = shown.state == ChunkState::Open || readable(now, window) > written(shown);
+    written(now) > written(shown) && is_in_doubt
+}
+
 /// Something that a drive cannot report of a chunk that is `now`, or may not; nothing if the draw fits it not.
 fn garbled(now: &ChunkDescriptor, window: u32, prng: &mut Prng) -> Option<ChunkDescriptor> {
     let all = now.sectors;
@@ -103,7 +110,7 @@ impl StaleReports {
             let shown = match how {
                 _ if !is_drawn => None,
                 Untrue::Stale => Some(was).filter(|was| !hides(was, now)),
-                Untrue::Low => Some(was).filter(|was| readable(now, window) > written(was)),
+                Untrue::Low => Some(was).filter(|was| is_low(was, now, window)),
                 Untrue::Garbled => garbled(now, window, &mut prng),
             };
             if let Some(shown) = shown {
@@ -167,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_is_too_low_hides_what_can_be_read_only() {
+    fn a_report_that_is_too_low_hides_what_can_be_read_or_shows_an_open_chunk() {
         let low = |was, now| {
             let mut reports = StaleReports::default();
             reports.keep(Untrue::Low, vec![was], 1 << 32, Prng::new(1));
@@ -179,7 +186,9 @@ mod tests {
         assert_eq!(low(free, open(12)), Some(free));
         assert_eq!(low(free, open(8)), None, "all of it is in the window");
         assert_eq!(low(open(4), open(16)), Some(open(4)));
-        assert_eq!(low(open(12), open(16)), None, "what is more is in the window");
+        assert_eq!(low(open(12), open(16)), Some(open(12)), "what is more is in the window");
+        assert_eq!(low(open(4), open(8)), Some(open(4)), "all of it is in the window");
+        assert_eq!(low(open(16), open(12)), None, "that is too high");
         assert_eq!(low(open(12), report(ChunkState::Closed, 32, 1)), Some(open(12)));
         assert_eq!(low(open(12), free), None, "that is a stale one");
     }

@@ -67,6 +67,25 @@ fn lightlsm_pads_what_only_a_stale_report_takes_for_padded() {
     assert!(ran.tally.of("faults.reports_stale") > 0, "no report was stale");
 }
 
+/// Reports told of a pointer up to which the newest checkpoint knew all, and MW_CUNITS hid the durable writes behind it, so that no
+/// read found them and no mount padded the chunk.
+#[test]
+fn what_mw_cunits_hides_is_found_behind_a_pointer_that_is_too_low() {
+    for (target, seeds) in
+        [("pblk", &[224, 247, 1086][..]), ("block_ssd", &[49, 1739, 1798]), ("zns", &[2218])]
+    {
+        let kind = registry::find(target).expect("a kind");
+        for &seed in seeds {
+            let plan = draw_asked(seed, 0, &Asked::of(kind, Size::Tiny, &[]));
+            let ran = run(&plan, kind, &|_| true, Keep::Nothing);
+            if let Ended::Failed(failure) = ran.ended {
+                panic!("{target}, seed {seed}, step {}: {}", failure.step, failure.cause);
+            }
+            assert!(ran.tally.of("faults.reports_stale") > 0, "{target}, seed {seed}: no report was too low");
+        }
+    }
+}
+
 #[test]
 fn pblk_mounts_by_reports_that_are_not_true() {
     check("pblk");

@@ -7,9 +7,11 @@
 //! at the chunk for that, refuses the write as out of order, and is asked for its report again. If that is no better the mount
 //! is refused, and nothing was changed.
 //!
-//! What MW_CUNITS hides cannot be read, so that of an OPEN chunk only what can be read is found so. A report that says more than is
-//! written is found by a mount's padding; where it pads no further than content needs, it asks for the last sector that can be
-//! read, too. Deliberately not here: the writes themselves, for padding is the target's own.
+//! What MW_CUNITS hides cannot be read. So an OPEN chunk of a drive with such a window is in doubt as it is: one write is sent to
+//! where it is out of order and costs the media nothing, and the report is true then. Padding would find out, too, but costs
+//! MW_CUNITS of every open chunk at every mount. FREE chunks of which all is hidden are not found: they are too many to write to
+//! each. A report that says more than is written is found by a mount's padding; where it pads no further than content needs, it
+//! asks for the last sector that can be read, too. Deliberately not here: the writes themselves, for padding is the target's own.
 
 use crate::mount_error::{MountError, look_at_reads};
 use crate::read_again;
@@ -33,8 +35,8 @@ pub enum Look {
     Around,
 }
 
-/// A chunk whose report is in doubt, and where the drive is told to write so that it looks at the chunk. If the report turns
-/// out to be true that is padding as any other.
+/// A chunk whose report is in doubt, and where the drive is told to write so that it looks at the chunk. If the chunk turns out to
+/// be written up to there that is padding as any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubt {
     /// The chunk.
@@ -91,6 +93,22 @@ fn places(geometry: &Geometry, report: &ChunkDescriptor, look: Look) -> (Option<
     (behind, before)
 }
 
+/// True if MW_CUNITS may hide what the report does not tell.
+fn may_hide(geometry: &Geometry, report: &ChunkDescriptor) -> bool {
+    report.state == ChunkState::Open && geometry.mw_cunits > 0
+}
+
+/// Where the drive is told to write if the report is in doubt: behind the pointer of an OPEN chunk, if reads find what is there;
+/// else where the drive refuses it, in the last unit, or the first if it would be in order there.
+fn place_of_write(geometry: &Geometry, report: &ChunkDescriptor) -> u32 {
+    let last = geometry.sectors_per_chunk - geometry.ws_opt;
+    match report.write_pointer.filter(|_| report.state == ChunkState::Open) {
+        Some(at) if !may_hide(geometry, report) => at,
+        Some(at) if at == last => 0,
+        _ => last,
+    }
+}
+
 /// The chunks among `chunks` whose reports cannot be true, or do not agree with what was read.
 ///
 /// # Errors
@@ -110,13 +128,11 @@ pub fn doubts(
             continue;
         }
         let (behind, before) = places(&geometry, &report, look);
-        let doubt = Doubt {
-            chunk,
-            sector: if report.state == ChunkState::Open { behind } else { None }.unwrap_or(last),
-        };
+        let doubt = Doubt { chunk, sector: place_of_write(&geometry, &report) };
         asked.extend(behind.map(|sector| (doubt, sector, false)));
         asked.extend(before.map(|sector| (doubt, sector, true)));
-        if look == Look::Around && before.is_none() && report.state == ChunkState::Open {
+        let is_unread = look == Look::Around && before.is_none() && report.state == ChunkState::Open;
+        if is_unread || may_hide(&geometry, &report) {
             doubts.push(doubt);
         }
     }
@@ -238,6 +254,28 @@ mod tests {
         }
         let other = ChunkDescriptor { sectors: 31, ..report(free, Some(0)) };
         assert!(impossible(&geometry, &other).is_some(), "a chunk of another size");
+    }
+
+    #[test]
+    fn a_write_to_an_open_chunk_that_may_hide_content_is_out_of_order() {
+        let with = |mw_cunits| Geometry { mw_cunits, ..Geometry::example(1, 2, 40, 32, 4) };
+        let (plain, window) = (with(0), with(8));
+        for at in (4..32).step_by(4) {
+            let report = report(ChunkState::Open, Some(at));
+            assert_ne!(place_of_write(&window, &report), at, "the chunk would be written to");
+            assert_eq!((may_hide(&window, &report), may_hide(&plain, &report)), (true, false));
+            assert_eq!(place_of_write(&plain, &report), at, "a read is enough there");
+        }
+        for (state, pointer) in
+            [(ChunkState::Free, Some(0)), (ChunkState::Closed, Some(12)), (ChunkState::Offline, None)]
+        {
+            let report = report(state, pointer);
+            assert_eq!(
+                (place_of_write(&window, &report), may_hide(&window, &report)),
+                (28, false),
+                "{state}"
+            );
+        }
     }
 
     #[test]

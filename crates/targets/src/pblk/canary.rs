@@ -96,7 +96,8 @@ pub enum Canary {
     WindowForgotten,
     /// What lies behind a write pointer that is reported too low is not looked for.
     LowReportBelieved,
-    /// A chunk that is written less far than the drive reported is not filled again: a report that is believed once.
+    /// The report of an OPEN chunk is believed once: the drive is not asked to look at it, and one that is written less far than it
+    /// said is not filled again.
     ReportBelieved,
     /// A drive that fails a write is taken for one that closed the chunk: the buffer unit goes out again, elsewhere, for ever.
     DriveErrorIsEarlyClose,

@@ -192,26 +192,40 @@ const UNTRUE: [(&str, ChunkState, Option<u32>); 6] = [
 /// Sectors that OPEN chunks are said to be written farther than they are (chosen: less than what hides content, that, and more).
 const FARTHER: [u32; 4] = [4, WINDOW, WINDOW + 4, 2 * WINDOW];
 
+/// Sectors that OPEN chunks are said to be written less far than they are, all of them hidden by MW_CUNITS.
+const NEARER: [u32; 1] = [4];
+
 /// What may be shown of a drive's chunks, and what that is.
 fn all_shown(flash: &Flash) -> Vec<(String, BTreeMap<ChunkId, ChunkDescriptor>)> {
     let untrue = |(what, state, write_pointer): (&str, _, _)| {
         (what.to_owned(), shown(flash, |now| ChunkDescriptor { state, write_pointer, ..now }))
     };
     let end = flash.geometry().sectors_per_chunk - flash.geometry().ws_opt;
+    let open = || {
+        let chunks = (0..flash.geometry().chunk_count()).map(ChunkId);
+        let all = chunks.map(|chunk| (chunk, flash.chunk(chunk)));
+        all.filter(|(_, now)| now.state == ChunkState::Open)
+    };
     let farther = |sectors: u32| {
-        let chunks =
-            (0..flash.geometry().chunk_count()).map(|chunk| (ChunkId(chunk), flash.chunk(ChunkId(chunk))));
-        let open = chunks.filter(|(_, now)| now.state == ChunkState::Open);
         let show = |now: ChunkDescriptor| {
             let write_pointer = now.write_pointer.map(|at| (at + sectors).min(end));
             ChunkDescriptor { write_pointer, ..now }
         };
         (
             format!("open, and written {sectors} sectors farther"),
-            open.map(|(chunk, now)| (chunk, show(now))).collect(),
+            open().map(|(chunk, now)| (chunk, show(now))).collect(),
         )
     };
-    UNTRUE.into_iter().map(untrue).chain(FARTHER.map(farther)).collect()
+    let nearer = |sectors: u32| {
+        let show = |(chunk, now): (ChunkId, ChunkDescriptor)| {
+            let before = now.write_pointer.and_then(|at| at.checked_sub(sectors)).filter(|&at| at > 0)?;
+            Some((chunk, ChunkDescriptor { write_pointer: Some(before), ..now }))
+        };
+        let shown: BTreeMap<ChunkId, ChunkDescriptor> = open().filter_map(show).collect();
+        assert!(!shown.is_empty(), "no OPEN chunk is written {sectors} sectors farther than its first");
+        (format!("open, and written {sectors} sectors less far"), shown)
+    };
+    UNTRUE.into_iter().map(untrue).chain(FARTHER.map(farther)).chain(NEARER.map(nearer)).collect()
 }
 
 fn finds_all(kind: &str) {

@@ -10,8 +10,8 @@ use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, Corrupt, HEAD_BYTES, Head, InstanceGeometry, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag,
-    VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Op, PlaneMode, Ppa,
+    Status, Tag, VECTOR_MAX,
 };
 
 /// A device with buffers to read into, taken when a batch first needs them: small instances need few.
@@ -228,7 +228,10 @@ impl<'a> Batches<'a> {
         }
         let chunks: Vec<ChunkId> =
             (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
-        let doubts = doubts(self.device, &chunks, Look::Behind)?;
+        let mut doubts = doubts(self.device, &chunks, Look::Behind)?;
+        if self.options.has_canary(Canary::ReportBelieved) {
+            doubts.retain(|doubt| self.device.chunk(doubt.chunk).state != ChunkState::Open);
+        }
         let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
         let runs: Vec<Run> = doubts.iter().map(run).collect();
         self.fill(&runs, unit)?;
