@@ -5,8 +5,8 @@
 
 use super::options::{Mode, Options, PERCENT_MAX};
 use super::pieces;
-use ocssd_ftl::{ChunkLayout, InstanceGeometry, TAG_BYTES, tail};
-use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
+use ocssd_ftl::{ChunkLayout, InstanceGeometry, TAG_BYTES, UnitIndex, tail};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, PuId, VECTOR_MAX};
 
 /// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (Linux `pblk-init.c`).
 const RING_PAGES: u64 = 8;
@@ -25,6 +25,9 @@ const CHUNK_WRITES_MIN: u32 = 64;
 
 /// Most lines open at once (chosen: twice the streams there can be, with checkpoints, and as many left by a power cut).
 const OPEN_LINES_MAX: u32 = 32;
+
+/// Most lines that a drive too small is told to have (chosen: more than any needs of the smallest chunks).
+const LEAST_LINES_MAX: u32 = 1024;
 
 /// The sizes of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,24 @@ impl<'a> Needed<'a> {
         Self { geometry, shape, options, layout, buffer_units, streams, line_sectors }
     }
 
+    /// True if `users` sectors and what must stay beside them fit so many.
+    fn fit(&self, sectors: u64, users: u64) -> bool {
+        users > 0 && sectors - users >= self.beside(users).sectors
+    }
+
+    /// Fewest chunks of a unit, more than there are, with which the most over-provisioning that may be asked for is enough.
+    fn least(&self) -> Option<u32> {
+        let units: Vec<PuId> = (0..self.shape.units()).map(|unit| self.shape.pu(UnitIndex(unit))).collect();
+        let fits = |&chunks_per_pu: &u32| {
+            let geometry = Geometry { chunks_per_pu, ..self.geometry.clone() };
+            let shape = InstanceGeometry::new(&geometry, &units);
+            let sectors = u64::from(chunks_per_pu) * self.line_sectors;
+            let larger = Needed { geometry: &geometry, shape: &shape, ..*self };
+            larger.fit(sectors, sectors * u64::from(100 - PERCENT_MAX) / 100)
+        };
+        (self.shape.lines() + 1..=LEAST_LINES_MAX).find(fits)
+    }
+
     fn beside(&self, user_sectors: u64) -> Beside {
         let Self { geometry, shape, options, layout, buffer_units, streams, line_sectors } = *self;
         // One checkpoint is written while the last one stands, each begun in the middle of a line.
@@ -174,10 +195,7 @@ pub fn plan(
     let asked_percent = options.over_provisioning_percent;
     let most =
         if options.over_provisioning_stated || existing.is_some() { asked_percent } else { PERCENT_MAX };
-    let fits = |percent: &u32| {
-        let users = of_percent(*percent);
-        users > 0 && good_sectors - users >= lines.beside(users).sectors
-    };
+    let fits = |percent: &u32| lines.fit(good_sectors, of_percent(*percent));
     let percent = (asked_percent..=most).find(fits).unwrap_or(asked_percent);
     let user_sectors = existing.unwrap_or(of_percent(percent));
     let beside = lines.beside(user_sectors);
@@ -187,7 +205,8 @@ pub fn plan(
     if let Some(blocks) = existing {
         check_existing(blocks, need, u64::from(shape.lines()) * line_sectors)?;
     } else if !fits(&percent) {
-        return Err(too_small(need, good_sectors, spare, line_sectors, options));
+        let least = (asked_percent..=PERCENT_MAX).find(fits);
+        return Err(too_small(&lines, need, good_sectors, spare, least));
     }
     let spare_lines = narrow(spare / line_sectors);
     let interval = options.checkpoint_interval_bytes.map_or_else(
@@ -238,22 +257,23 @@ fn check_existing(blocks: u64, need: u64, sectors: u64) -> Result<(), String> {
     ))
 }
 
-/// What is missing, and what would fit.
-fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, options: &Options) -> String {
-    let percent = (need * 100).div_ceil(good_sectors.max(1));
-    let fits = if percent <= u64::from(PERCENT_MAX) {
-        format!("over_provisioning_percent must be at least {percent}")
-    } else {
-        let lines = (need * 2).div_ceil(line_sectors);
-        format!(
-            "this drive is too small for pblk: it needs units of at least {lines} chunks (its setting chunks_per_pu)"
-        )
-    };
+/// What is missing, and what would fit: `percent` on these units, or else larger ones.
+fn too_small(lines: &Needed<'_>, need: u64, good_sectors: u64, spare: u64, percent: Option<u32>) -> String {
+    let line_sectors = lines.line_sectors;
+    let fits = percent.map_or_else(
+        || {
+            let least = lines.least().map_or_else(String::new, |least| {
+                format!(": it needs units of at least {least} chunks (its setting chunks_per_pu)")
+            });
+            format!("this drive is too small for pblk{least}")
+        },
+        |percent| format!("over_provisioning_percent must be at least {percent}"),
+    );
     format!(
         "pblk needs {} of {} lines for open lines, checkpoints and garbage collection, but {} % leave it {}; {fits}",
         need / line_sectors,
         good_sectors / line_sectors.max(1),
-        options.over_provisioning_percent,
+        lines.options.over_provisioning_percent,
         spare / line_sectors,
     )
 }
@@ -420,7 +440,7 @@ fn buffer_units(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocssd_lightnvm::{Lba, PuId};
+    use ocssd_lightnvm::Lba;
 
     #[test]
     fn small_write_units_are_joined_as_far_as_chunks_are_long_enough() {
@@ -438,6 +458,36 @@ mod tests {
         for (unit, sectors, improved) in cases {
             assert_eq!(batch_of(unit, sectors, Mode::Improved), improved, "{unit} of {sectors}");
             assert_eq!(batch_of(unit, sectors, Mode::Faithful), unit, "{unit} of {sectors}");
+        }
+    }
+
+    /// Goal: a drive too small is told the least that is enough. Method: with that it fits, and with one chunk of a unit less not.
+    #[test]
+    fn a_drive_too_small_is_told_what_is_enough() {
+        let free = |id: ChunkId| ChunkDescriptor {
+            state: ChunkState::Free,
+            wear_index: 0,
+            first: Lba(u64::from(id.0)),
+            sectors: 32,
+            write_pointer: Some(0),
+        };
+        for (groups, sectors, ws_opt, chunks) in
+            [(2, 32, 8, 8), (3, 72, 24, 7), (1, 64, 4, 3), (2, 256, 4, 6)]
+        {
+            let planned = |chunks: u32| {
+                let geometry = Geometry::example(groups, 2, chunks, sectors, ws_opt);
+                let units: Vec<PuId> = (0..2 * groups).map(PuId).collect();
+                let shape = InstanceGeometry::new(&geometry, &units);
+                let options = Options::unstated().for_lines(chunks);
+                let asked = ask(&geometry, &shape, &options)?;
+                plan(&geometry, &shape, &options, &asked, None, &free)
+            };
+            let refused = planned(chunks).expect_err("it is too small");
+            let least = refused.rsplit_once("at least ").and_then(|(_, rest)| rest.split(' ').next());
+            let least: u32 = least.and_then(|least| least.parse().ok()).expect("it says what is enough");
+            let fits = planned(least).map(|capacity| capacity.user_sectors > 0);
+            assert_eq!(fits, Ok(true), "{chunks} chunks of {sectors}: {refused}");
+            assert!(planned(least - 1).is_err(), "{chunks} chunks of {sectors}: fewer are enough: {refused}");
         }
     }
 

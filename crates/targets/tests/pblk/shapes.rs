@@ -175,7 +175,7 @@ fn ten_lines_work_with_enough_spare_and_say_so_without() {
         let options = Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
         let error = refusal(&small, &options);
         let says = error.contains("over_provisioning_percent must be at least")
-            || error.contains("at least 20 chunks");
+            || error.contains("at least 12 chunks");
         assert!(says, "{error}");
     }
     let none = Some(Classification::None);
