@@ -16,6 +16,7 @@ mod pages;
 mod profile;
 mod program;
 mod serve;
+mod serve_end;
 mod served_store;
 mod simulate;
 mod tables;

@@ -53,14 +53,15 @@ pub struct Limits {
 
 impl Default for Limits {
     /// Chosen: a thousand connections are 16 MiB; people and loaded machines shake hands within ten seconds; a minute is
-    /// twice what clients wait for a disk; five seconds are more than any client needs that is there.
+    /// twice what clients wait for a disk; four seconds are more than any client needs that is there, and leave one of the five
+    /// within which a server ends for what drives still do and targets write out.
     fn default() -> Self {
         Self {
             connections: 1024,
             greeting: Nanos::from_secs(10),
             stall: Nanos::from_secs(60),
             stall_crowded: Nanos::from_secs(5),
-            closing: Nanos::from_secs(5),
+            closing: Nanos::from_secs(4),
             allowed: Vec::new(),
         }
     }
