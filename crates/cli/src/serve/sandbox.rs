@@ -254,6 +254,41 @@ mod tests {
         }
     }
 
+    /// What a thread can open that gave up files and ports alone, or system calls alone, as the errors of a file and a port.
+    fn errors_of(
+        give_up: impl FnOnce() -> (String, bool) + Send + 'static,
+    ) -> (String, bool, [Option<ErrorKind>; 2]) {
+        let thread = std::thread::spawn(move || {
+            let (said, is_there) = give_up();
+            let file = File::open("/etc/passwd").err().map(|error| error.kind());
+            let port = TcpListener::bind("127.0.0.1:0").err().map(|error| error.kind());
+            (said, is_there, [file, port])
+        });
+        thread.join().unwrap()
+    }
+
+    /// Together either would do, so that the loss of one would show nowhere.
+    #[test]
+    fn each_of_the_two_alone_keeps_files_and_ports_away() {
+        let denied = Some(ErrorKind::PermissionDenied);
+        let (said, is_there, errors) = errors_of(|| {
+            let (said, is_there) = give_up_files(&[]).unwrap();
+            (said.to_owned(), is_there)
+        });
+        match (is_there, said.contains("TCP ports")) {
+            (true, true) => assert_eq!(errors, [denied; 2], "{said}"),
+            (true, false) => assert_eq!(errors[0], denied, "{said}"),
+            (false, _) => eprintln!("not tested: {said}"),
+        }
+        let (said, is_there, errors) = errors_of(|| give_up_calls().unwrap());
+        if is_there {
+            assert_eq!(errors, [denied; 2], "{said}");
+        } else {
+            eprintln!("not tested: {said}");
+        }
+        assert_eq!(errors_of(|| (String::new(), false)).2, [None, None], "nothing was given up");
+    }
+
     #[test]
     fn a_sockets_folder_is_that_of_its_path() {
         let of = |text: &str| folder(&text.parse().unwrap());
