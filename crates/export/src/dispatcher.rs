@@ -38,8 +38,8 @@ const ROUND_BYTES: u64 = 1 << 20;
 /// What a job costs at least, in bytes: a sector, as flash has it (chosen).
 const JOB_BYTES_MIN: u64 = 4096;
 
-/// The same of a job on keys (chosen: it takes the processor as long as four of blocks do). A list of keys is worth a turn: some
-/// hundred microseconds.
+/// The same of a job on keys (chosen: it takes the processor as long as four of blocks do). A list of keys is worth two turns: some
+/// hundred microseconds, and with four of them in a round a walk kept others waiting for 1.5 ms.
 const KEY_JOB_BYTES_MIN: u64 = 4 * JOB_BYTES_MIN;
 
 /// Blocks looked up between two looks at sockets (chosen: tens of microseconds, as some reads take), and in a client's turn.
@@ -111,6 +111,8 @@ pub struct Dispatcher {
     ended: bool,
     /// Bytes that targets may be given in this round.
     round_left: u64,
+    /// Rounds that have begun.
+    rounds: u64,
     /// Connections that another called.
     called: VecDeque<(u32, u32)>,
 }
@@ -138,6 +140,7 @@ impl Dispatcher {
             done: VecDeque::new(),
             ended: false,
             round_left: ROUND_BYTES,
+            rounds: 0,
             called: VecDeque::new(),
         }
     }
@@ -199,7 +202,7 @@ impl Dispatcher {
     /// What a job takes of its client's turn, in bytes.
     fn cost(&self, job: &Job) -> u64 {
         let least = match job.work {
-            Work::KeyValue(KvOp::List { .. }) => TURN_BYTES,
+            Work::KeyValue(KvOp::List { .. }) => 2 * TURN_BYTES,
             Work::KeyValue(_) => KEY_JOB_BYTES_MIN,
             _ => JOB_BYTES_MIN,
         };
@@ -309,6 +312,18 @@ impl Dispatcher {
     /// Sockets have been looked at: targets may be given more.
     pub const fn begin_round(&mut self) {
         self.round_left = ROUND_BYTES;
+        self.rounds += 1;
+    }
+
+    /// Rounds that have begun, for who gives no more than so much in one.
+    #[must_use]
+    pub const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Somebody else did work for clients that took as long as to give a target so many bytes.
+    pub const fn charge(&mut self, bytes: u64) {
+        self.round_left = self.round_left.saturating_sub(bytes);
     }
 
     /// Targets have been given as much as they are in a round.

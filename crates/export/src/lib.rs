@@ -38,6 +38,7 @@ pub mod reactor;
 pub mod resp;
 mod send_queue;
 mod served_target;
+mod shared_bytes;
 mod shares;
 mod stages;
 mod stats;

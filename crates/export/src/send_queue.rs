@@ -1,8 +1,9 @@
-//! What is to be sent to a client: short texts (headers) and pieces of payload, in order, sent from where they lie.
+//! What is to be sent to a client: short texts (headers), long ones and pieces of payload, in order, sent from where they lie.
 //!
 //! Deliberately not here: the socket. The transport asks for [`SendQueue::slices`], sends them, and says how much went.
 
 use crate::pool::{Pool, PoolPiece};
+use crate::shared_bytes::SharedBytes;
 use ocssd_lightnvm::Buffers;
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -12,6 +13,8 @@ use std::io::IoSlice;
 enum Part {
     /// The next bytes of the text.
     Text(usize),
+    /// A text that is not copied.
+    Shared(SharedBytes),
     /// Bytes of a piece, which comes back to the pool once they are sent.
     Payload { piece: PoolPiece, first: usize, count: usize },
 }
@@ -22,6 +25,8 @@ pub struct SendQueue {
     text: Vec<u8>,
     /// Bytes of the text that are sent.
     text_sent: usize,
+    /// Bytes of texts that are not copied.
+    shared: usize,
     parts: VecDeque<Part>,
 }
 
@@ -45,6 +50,14 @@ impl SendQueue {
         }
     }
 
+    /// Adds bytes without a copy of them, which pays for long ones.
+    pub fn push_shared(&mut self, bytes: SharedBytes) {
+        if !bytes.is_empty() {
+            self.shared += bytes.len();
+            self.parts.push_back(Part::Shared(bytes));
+        }
+    }
+
     /// Adds `count` bytes of a piece from byte `first` on.
     pub fn push_payload(&mut self, piece: PoolPiece, first: usize, count: usize) {
         assert!(count > 0, "payload has bytes");
@@ -60,7 +73,7 @@ impl SendQueue {
     /// So much waits that no more should be made.
     #[must_use]
     pub fn is_long(&self) -> bool {
-        self.parts.len() >= PARTS_MAX || self.text.len() - self.text_sent >= TEXT_BYTES_MAX
+        self.parts.len() >= PARTS_MAX || self.text.len() - self.text_sent + self.shared >= TEXT_BYTES_MAX
     }
 
     /// Fills `slices` with what comes first; returns how many.
@@ -73,6 +86,7 @@ impl SendQueue {
                     text += count;
                     IoSlice::new(&self.text[text - count..text])
                 }
+                Part::Shared(ref bytes) => IoSlice::new(bytes),
                 Part::Payload { ref piece, first, count } => {
                     IoSlice::new(buffers.bytes(piece.buffer, first, count))
                 }
@@ -93,6 +107,14 @@ impl SendQueue {
                     self.text_sent += taken;
                     if taken < count {
                         self.parts.push_front(Part::Text(count - taken));
+                    }
+                    bytes - taken
+                }
+                Part::Shared(part) => {
+                    let taken = part.len().min(bytes);
+                    self.shared -= taken;
+                    if taken < part.len() {
+                        self.parts.push_front(Part::Shared(part.behind(taken)));
                     }
                     bytes - taken
                 }
@@ -118,7 +140,8 @@ impl SendQueue {
         if self.text_sent == self.text.len() {
             self.text.clear();
             self.text_sent = 0;
-        } else if self.text_sent > TEXT_BYTES_MAX {
+        } else if self.text_sent > TEXT_BYTES_MAX && self.text_sent > self.text.len() / 2 {
+            // Half of it at least, or of a long text all would be moved again and again.
             self.text.drain(..self.text_sent);
             self.text_sent = 0;
         }
@@ -132,7 +155,7 @@ impl SendQueue {
             }
         }
         self.text.clear();
-        self.text_sent = 0;
+        (self.text_sent, self.shared) = (0, 0);
     }
 }
 
@@ -144,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_was_put_in_however_it_is_cut() {
-        for cut in 1..=11 {
+        for cut in 1..=14 {
             let mut buffers = buffers();
             let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
             let piece = pool.take(ClientId(0), 4, Want::Last).unwrap();
@@ -153,6 +176,8 @@ mod tests {
             send_queue.push_text(b"ab");
             send_queue.push_text(b"c");
             send_queue.push_payload(piece, 1, 3);
+            send_queue.push_shared(SharedBytes::from(&b"_xyz"[..]).behind(1));
+            send_queue.push_shared(SharedBytes::from(Vec::new()));
             send_queue.push_text(b"defgh");
             let (mut sent, mut payload) = (Vec::new(), 0);
             while !send_queue.is_empty() {
@@ -163,7 +188,7 @@ mod tests {
                 sent.extend_from_slice(&bytes[..count]);
                 payload += send_queue.sent(count, &mut pool);
             }
-            assert_eq!((sent.as_slice(), payload, pool.lent()), (&b"abc123defgh"[..], 3, 0), "cut {cut}");
+            assert_eq!((sent.as_slice(), payload, pool.lent()), (&b"abc123xyzdefgh"[..], 3, 0), "cut {cut}");
         }
     }
 
@@ -173,7 +198,8 @@ mod tests {
         let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
         let mut send_queue = SendQueue::default();
         send_queue.push_payload(pool.take(ClientId(0), 1, Want::Last).unwrap(), 0, 1);
-        send_queue.push_text(&[0; TEXT_BYTES_MAX]);
+        send_queue.push_text(&[0; TEXT_BYTES_MAX / 2]);
+        send_queue.push_shared(vec![0; TEXT_BYTES_MAX / 2].into());
         assert!(send_queue.is_long());
         send_queue.clear(&mut pool);
         assert!(send_queue.is_empty() && !send_queue.is_long() && pool.lent() == 0);

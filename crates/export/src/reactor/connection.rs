@@ -18,6 +18,10 @@ const RECEIVES_MAX: usize = 8;
 /// Parts sent by one call: as many as the system takes is 1024, and 128 are 64 answers (chosen).
 const SLICES_MAX: usize = 128;
 
+/// Bytes sent in one go, likewise; what is left goes in the next round, for a client that takes as fast as it is sent may take
+/// megabytes (chosen: as much as targets are given in a round).
+const SEND_BYTES_MAX: usize = 1 << 20;
+
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
@@ -183,10 +187,15 @@ impl Connection {
             true => End::Closed,
             false => End::Dropped(DropReason::Vanished, error.to_string()),
         };
+        let mut left = SEND_BYTES_MAX;
         while !self.session.send_queue().is_empty() {
+            if left == 0 {
+                self.send_blocked = true;
+                return Ok(());
+            }
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
             let used = self.session.send_queue().slices(&dispatcher.buffers, &mut slices);
-            let asked: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            let (used, asked) = within(&slices[..used], left);
             dispatcher.stats.sends += 1;
             let count = match self.stream.send(&slices[..used]) {
                 Ok(count) => count,
@@ -194,6 +203,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(gone(error)),
             };
+            left = left.saturating_sub(count);
             let payload = self.session.send_queue().sent(count, &mut dispatcher.pool);
             dispatcher.stats.sent_bytes += as_u64(payload);
             if self.stream.is_encrypted() {
@@ -216,6 +226,18 @@ impl Connection {
     pub fn is_owed(&self) -> bool {
         self.send_blocked || self.session.is_owed()
     }
+}
+
+/// How many of the first slices are sent at once that should be no more than `most` bytes, but one at least; and their bytes.
+fn within(slices: &[IoSlice<'_>], most: usize) -> (usize, usize) {
+    let (mut used, mut bytes) = (0, 0);
+    for slice in slices {
+        if used > 0 && bytes + slice.len() > most {
+            break;
+        }
+        (used, bytes) = (used + 1, bytes + slice.len());
+    }
+    (used, bytes)
 }
 
 fn as_u64(count: usize) -> u64 {

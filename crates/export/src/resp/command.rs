@@ -5,6 +5,7 @@
 use super::reply::Reply;
 use super::request::Request;
 use super::view::{Fetch, View};
+use crate::shared_bytes::SharedBytes;
 use std::borrow::Cow;
 
 /// What a command does to keys.
@@ -85,6 +86,32 @@ impl Group {
 /// Why a command was refused, in Redis' words: its code, and a sentence.
 pub type Refused = Cow<'static, str>;
 
+/// How far a command of many keys is, which goes on in later turns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// The word it goes on with; 0 before its first turn.
+    word: usize,
+    /// What it counted.
+    pub count: usize,
+}
+
+/// What is left of a turn, for all commands of a transaction together.
+#[derive(Clone, Copy, Debug)]
+pub struct TurnShare {
+    /// Keys.
+    pub keys: usize,
+    /// The answer is no longer than this before the next key.
+    pub reply_bytes_max: usize,
+}
+
+impl TurnShare {
+    /// No key is looked at any more.
+    #[must_use]
+    pub const fn is_used_up(&self, reply: &Reply) -> bool {
+        self.keys == 0 || reply.len() >= self.reply_bytes_max
+    }
+}
+
 /// A command that runs: what it is given.
 pub struct Call<'a> {
     /// Which one.
@@ -99,13 +126,51 @@ pub struct Call<'a> {
     pub now_ms: i64,
     /// Most bytes of a value.
     pub value_bytes_max: usize,
+    /// How far it is.
+    pub progress: &'a mut Progress,
+    /// What it may do now.
+    pub share: &'a mut TurnShare,
 }
 
 impl<'a> Call<'a> {
+    /// It has not begun.
+    #[must_use]
+    pub const fn is_at_start(&self) -> bool {
+        self.progress.word == 0
+    }
+
+    /// The next word that is a key, of those that come each `step`-th. None if that was the last, or at the end of the turn.
+    pub fn next_key(&mut self, step: usize) -> Option<usize> {
+        let place = self.progress.word.max(1);
+        if place >= self.len() {
+            self.progress.word = self.len();
+            return None;
+        }
+        if self.share.is_used_up(self.reply) {
+            self.progress.word = place;
+            return None;
+        }
+        self.share.keys -= 1;
+        self.progress.word = place + step;
+        Some(place)
+    }
+
+    /// There is nothing left of it: [`Self::next_key`] gave the last, or was never asked.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.progress.word == 0 || self.progress.word >= self.len()
+    }
+
     /// A word of the request.
     #[must_use]
     pub fn word(&self, place: usize) -> &'a [u8] {
         self.request.word(place)
+    }
+
+    /// A word of the request, for who keeps it.
+    #[must_use]
+    pub fn shared(&self, place: usize) -> SharedBytes {
+        self.request.shared(place)
     }
 
     /// The first argument, of most commands the key.

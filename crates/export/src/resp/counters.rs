@@ -6,7 +6,7 @@ use super::strings::TOO_LONG;
 
 fn add(call: &mut Call<'_>, amount: i64) -> Result<(), Refused> {
     let key = call.first();
-    let before = call.view.value(key).map_or(Some(0), number::integer).ok_or(NO_INTEGER)?;
+    let before = call.view.value(key).map_or(Some(0), |value| number::integer(value)).ok_or(NO_INTEGER)?;
     let sum = before.checked_add(amount).ok_or("ERR increment or decrement would overflow")?;
     call.view.replace(key, sum.to_string().as_bytes());
     call.reply.integer(sum);
@@ -37,7 +37,7 @@ pub fn decrby(call: &mut Call<'_>) -> Result<(), Refused> {
 /// INCRBYFLOAT.
 pub fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refused> {
     let key = call.first();
-    let before = call.view.value(key).map_or(Some(Decimal::Exact(0)), Decimal::parse);
+    let before = call.view.value(key).map_or(Some(Decimal::Exact(0)), |value| Decimal::parse(value));
     let (Some(before), Some(amount)) = (before, Decimal::parse(call.word(2))) else {
         return Err("ERR value is not a valid float".into());
     };
@@ -79,11 +79,11 @@ pub fn setbit(call: &mut Call<'_>) -> Result<(), Refused> {
         return Err(TOO_LONG.into());
     }
     let key = call.first();
-    let mut value = call.view.value(key).unwrap_or_default().to_vec();
+    let mut value = call.view.value(key).map_or(Vec::new(), |value| value.to_vec());
     value.resize(value.len().max(byte + 1), 0);
     let was_set = value[byte] & mask != 0;
     value[byte] = if is_set { value[byte] | mask } else { value[byte] & !mask };
-    call.view.replace(key, &value);
+    call.view.replace(key, value);
     call.reply.integer(i64::from(was_set));
     Ok(())
 }

@@ -21,15 +21,23 @@ pub fn echo(call: &mut Call<'_>) -> Result<(), Refused> {
 
 /// DEL and UNLINK.
 pub fn del(call: &mut Call<'_>) -> Result<(), Refused> {
-    let deleted = call.request.words_from(1).filter(|key| call.view.delete(key)).count();
-    call.reply.length(deleted);
+    while let Some(place) = call.next_key(1) {
+        call.progress.count += usize::from(call.view.delete(call.word(place)));
+    }
+    if call.is_over() {
+        call.reply.length(call.progress.count);
+    }
     Ok(())
 }
 
 /// EXISTS and TOUCH: a key named twice counts twice.
 pub fn exists(call: &mut Call<'_>) -> Result<(), Refused> {
-    let found = call.request.words_from(1).filter(|key| call.view.exists(key)).count();
-    call.reply.length(found);
+    while let Some(place) = call.next_key(1) {
+        call.progress.count += usize::from(call.view.exists(call.word(place)));
+    }
+    if call.is_over() {
+        call.reply.length(call.progress.count);
+    }
     Ok(())
 }
 
@@ -41,9 +49,9 @@ pub fn kind(call: &mut Call<'_>) -> Result<(), Refused> {
 
 /// The value, and when it ends, go to the other key.
 fn copy_to(call: &mut Call<'_>, from: &[u8], to: &[u8]) {
-    let value = call.view.value(from).expect("it was looked for").to_vec();
+    let value = call.view.value(from).expect("it was looked for").clone();
     let end = call.view.expiry(from).unwrap_or_default();
-    call.view.store(to, &value, end);
+    call.view.store(to, value, end);
 }
 
 fn rename_unless(call: &mut Call<'_>, is_kept: bool) -> Result<bool, Refused> {

@@ -1,10 +1,12 @@
 //! From the database to a key-value target and back: store requests as jobs, and the ends of jobs as outcomes.
 //!
 //! It is a transport without sockets of its own, since what it asks goes on when the client that wanted it is gone. Requests are
-//! given in their order, also while one waits for memory: the database counts on it.
+//! given in their order, also while one waits for memory: the database counts on it. Changes that take a while to copy are copied
+//! some in each turn, beside that order. What the database and such copies take of the processor counts as what targets are given
+//! between two looks at sockets, so that no client waits for all of it.
 
 use super::database::{Database, Settings};
-use super::packing::{Packed, Packer, Unpacked, VALUE_BYTES_MAX};
+use super::packing::{Packed, Packer, Packing, Unpacked, VALUE_BYTES_MAX};
 use super::session::SharedDatabase;
 use super::store::{Outcome, StoreLimits, StoreOp, StoreRequest, Token};
 use crate::dispatcher::Dispatcher;
@@ -27,6 +29,16 @@ const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
 
 /// Most changes of one request (chosen: what fits a list in one piece of memory).
 const CHANGES_MAX: u32 = 4096;
+
+/// Bytes of a long change that are copied in one turn (chosen: some ten microseconds).
+const COPY_BYTES: usize = 128 << 10;
+
+/// What a turn of a long command counts, in bytes that targets are given (chosen: eight in a round, some hundred microseconds).
+const TURN_BYTES: u64 = 128 << 10;
+
+/// Steps of long commands that are given in a round (chosen: what comes then waits behind these, some hundred microseconds, and not
+/// behind all that may be at the target).
+const STEPS_OF_ROUND: u32 = 32;
 
 /// How a database is served.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +101,14 @@ struct Open {
     is_list: bool,
 }
 
+/// A change that takes a while to copy.
+#[derive(Debug)]
+struct Copying {
+    request: StoreRequest,
+    /// Where it is copied to, once there is room.
+    packing: Option<Packing>,
+}
+
 /// The way to the target.
 #[derive(Debug)]
 pub struct Lane {
@@ -98,6 +118,11 @@ pub struct Lane {
     open: Slab<Open>,
     /// The next request, which waits for room.
     waiting: Option<StoreRequest>,
+    /// The round in which steps were given last, and how many.
+    steps: (u64, u32),
+    copying: Option<Copying>,
+    /// What is copied waits for room.
+    copying_waits: bool,
     flushed: Nanos,
 }
 
@@ -105,13 +130,23 @@ impl Lane {
     /// A lane whose jobs have `owner` as their owner's connection.
     #[must_use]
     pub fn new(database: SharedDatabase, setup: Setup, owner: u32) -> Self {
-        Self { database, setup, owner, open: Slab::new(REQUESTS_MAX), waiting: None, flushed: setup.at }
+        Self {
+            database,
+            setup,
+            owner,
+            open: Slab::new(REQUESTS_MAX),
+            waiting: None,
+            steps: (0, 0),
+            copying: None,
+            copying_waits: false,
+            flushed: setup.at,
+        }
     }
 
     /// Gives requests to the target until one must wait. True if there was any.
     pub(super) fn give(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let mut any = false;
-        while let Some(request) = self.next_request() {
+        while let Some(request) = self.next_request(dispatcher.rounds()) {
             let client = ClientId(self.owner);
             if self.open.is_full() || !dispatcher.has_room(client) {
                 self.waiting = Some(request);
@@ -133,8 +168,67 @@ impl Lane {
         any
     }
 
-    fn next_request(&mut self) -> Option<StoreRequest> {
-        self.waiting.take().or_else(|| self.database.borrow_mut().poll_request())
+    /// Gives long commands and changes a turn. True if there was any.
+    pub(super) fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        let mut any = !dispatcher.is_round_over() && self.database.borrow_mut().go_on();
+        if any {
+            dispatcher.charge(TURN_BYTES);
+        }
+        if self.copying.is_none() {
+            let request = self.database.borrow_mut().poll_long_change();
+            self.copying = request.map(|request| Copying { request, packing: None });
+        }
+        if !dispatcher.is_round_over()
+            && let Some(copying) = self.copying.take()
+        {
+            any |= self.copy(copying, dispatcher);
+        }
+        any
+    }
+
+    /// Goes on with a long change. True if it got further.
+    fn copy(&mut self, copying: Copying, dispatcher: &mut Dispatcher) -> bool {
+        let Copying { request, packing } = copying;
+        let StoreOp::Change(changes) = &request.op else { unreachable!("only changes are copied") };
+        let client = ClientId(self.owner);
+        let mut packer = Packer { dispatcher, client, durability: self.setup.durability };
+        let laid_out = packing.map_or_else(|| packer.lay_out(changes), Ok);
+        self.copying_waits = false;
+        let mut packing = match laid_out {
+            Ok(packing) => packing,
+            Err(Unpacked::NoRoom) => {
+                self.copying_waits = true;
+                self.copying = Some(Copying { request, packing: None });
+                return false;
+            }
+            Err(Unpacked::TooLarge(sentence)) => {
+                self.database.borrow_mut().on_outcome(request.token, Outcome::Failed(sentence));
+                return true;
+            }
+        };
+        let copied = packing.copy(changes, &mut packer.dispatcher.buffers, COPY_BYTES);
+        packer.dispatcher.charge(u64::try_from(copied).expect("a length fits 64 bits"));
+        let is_copied = packing.is_copied(changes);
+        self.copying_waits = is_copied && (self.open.is_full() || !packer.dispatcher.has_room(client));
+        if !is_copied || self.copying_waits {
+            self.copying = Some(Copying { request, packing: Some(packing) });
+            return copied > 0;
+        }
+        let packed = packing.finish(changes, &mut packer);
+        self.give_job(&request, packed, dispatcher);
+        true
+    }
+
+    fn next_request(&mut self, round: u64) -> Option<StoreRequest> {
+        if let Some(request) = self.waiting.take() {
+            return Some(request);
+        }
+        if self.steps.0 != round {
+            self.steps = (round, 0);
+        }
+        let (request, is_step) = self.database.borrow_mut().poll_request(self.steps.1 < STEPS_OF_ROUND)?;
+        self.steps.1 += u32::from(is_step);
+        Some(request)
     }
 
     fn give_job(&mut self, request: &StoreRequest, packed: Packed, dispatcher: &mut Dispatcher) {
@@ -195,7 +289,8 @@ impl Transport for Lane {
 
     fn take(&mut self, dispatcher: &mut Dispatcher, _: &Sockets<'_>) -> bool {
         self.database.borrow_mut().tick(self.setup.milliseconds(dispatcher.now));
-        self.give(dispatcher)
+        // What is short comes first, also in a round that long commands use up.
+        self.give(dispatcher) | self.go_on(dispatcher)
     }
 
     fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
@@ -223,7 +318,9 @@ impl Transport for Lane {
     }
 
     fn is_eager(&self, _: Nanos) -> bool {
-        false
+        let database = self.database.borrow();
+        let copies = self.copying.is_some() || database.has_long_change();
+        database.has_turns() || copies && !self.copying_waits
     }
 
     fn has_client(&self) -> bool {
@@ -232,7 +329,7 @@ impl Transport for Lane {
     }
 
     fn waits_for_room(&self) -> bool {
-        self.waiting.is_some()
+        self.waiting.is_some() || self.copying_waits
     }
 
     fn watch(&mut self, _: &Limits, dispatcher: &mut Dispatcher, _: &Sockets<'_>) {

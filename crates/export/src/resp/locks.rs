@@ -2,17 +2,20 @@
 //!
 //! A command asks for all its keys at once and waits in each one's line; since lines are joined together, in one order, nobody
 //! waits in a circle. Those who only look share a key, and so do those who replace values without looking, for the target carries
-//! requests out in order: they hold a key only so that nobody looks before what they did is durable. Deliberately not here: what
-//! the commands are.
+//! requests out in order: they hold a key only so that nobody looks before what they did is durable.
+//!
+//! Who asks for thousands of keys joins their lines some at a time, as if at once: whoever comes meanwhile and wants one of them
+//! first lets it join there. Deliberately not here: what the commands are.
 
-use std::collections::{HashMap, VecDeque};
+use super::view::Fetch;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Who holds or waits: a command under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder(pub u32);
 
 /// What for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Looking; others may look too.
     Shared,
@@ -47,11 +50,46 @@ impl Line {
     }
 }
 
+/// What somebody wants of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// How much of it is read.
+    pub fetch: Fetch,
+    /// What for.
+    pub mode: Mode,
+    /// Its line is joined already.
+    has_joined: bool,
+}
+
+impl Wanted {
+    /// Nothing is joined yet.
+    #[must_use]
+    pub const fn new(fetch: Fetch, mode: Mode) -> Self {
+        Self { fetch, mode, has_joined: false }
+    }
+
+    /// Somebody wants both of it.
+    pub fn add(&mut self, other: Self) {
+        (self.fetch, self.mode) = (self.fetch.max(other.fetch), self.mode.max(other.mode));
+    }
+}
+
+/// Somebody who joins lines some at a time.
+#[derive(Debug)]
+struct Joining {
+    holder: Holder,
+    /// Keys that are left.
+    wanted: BTreeMap<Vec<u8>, Wanted>,
+    /// So many of those that were joined it waits for, or has waited for.
+    missing: usize,
+}
+
 /// The lines at all keys that somebody holds.
 #[derive(Debug, Default)]
 pub struct Locks {
     // Never walked over, so its order does not matter.
     lines: HashMap<Vec<u8>, Line>,
+    joining: Option<Joining>,
 }
 
 impl Locks {
@@ -59,12 +97,71 @@ impl Locks {
     #[must_use]
     pub fn is_locked(&self, key: &[u8]) -> bool {
         !self.lines.is_empty() && self.lines.contains_key(key)
+            || self.joining.as_ref().is_some_and(|joining| joining.wanted.contains_key(key))
     }
 
     /// Nobody holds the key or waits for it but those who replace it.
     #[must_use]
     pub fn is_replaceable(&self, key: &[u8]) -> bool {
         self.lines.get(key).is_none_or(|line| line.waiting.iter().all(|(_, mode)| *mode == Mode::Replacing))
+            && self.joining.as_ref().is_none_or(|joining| !joining.wanted.contains_key(key))
+    }
+
+    /// Somebody begins to join the lines at these keys, none of them to replace. Nobody else does just now
+    /// ([`Self::is_joining`]).
+    ///
+    /// # Panics
+    /// If somebody does.
+    pub fn begin_joining(&mut self, holder: Holder, wanted: BTreeMap<Vec<u8>, Wanted>) {
+        assert!(self.joining.is_none(), "two join lines some at a time");
+        self.joining = Some(Joining { holder, wanted, missing: 0 });
+    }
+
+    /// Somebody joins lines some at a time.
+    #[must_use]
+    pub const fn is_joining(&self) -> bool {
+        self.joining.is_some()
+    }
+
+    /// Who began joins at most `most` more lines, each of which is told to `joined`. Once those are all, returns how many of all it
+    /// had to wait for; some of them it may hold by now.
+    ///
+    /// # Panics
+    /// If nobody began.
+    pub fn go_on_joining(&mut self, most: usize, mut joined: impl FnMut(Vec<u8>, Fetch)) -> Option<usize> {
+        let mut joining = self.joining.take().expect("somebody began");
+        for _ in 0..most {
+            let Some((key, wanted)) = joining.wanted.pop_first() else { return Some(joining.missing) };
+            if !wanted.has_joined {
+                joining.missing += usize::from(!self.enter_one(joining.holder, &key, wanted.mode));
+            }
+            joined(key, wanted.fetch);
+        }
+        self.joining = Some(joining);
+        None
+    }
+
+    /// Who joins lines some at a time joins that at this key, before somebody else does.
+    fn let_joining_pass(&mut self, key: &[u8]) {
+        let Some(mut joining) = self.joining.take() else { return };
+        if let Some(wanted) = joining.wanted.get_mut(key)
+            && !std::mem::replace(&mut wanted.has_joined, true)
+        {
+            let mode = wanted.mode;
+            joining.missing += usize::from(!self.enter_one(joining.holder, key, mode));
+        }
+        self.joining = Some(joining);
+    }
+
+    /// Joins the line at one key. True if it holds the key.
+    fn enter_one(&mut self, holder: Holder, key: &[u8], mode: Mode) -> bool {
+        let line = match self.lines.get_mut(key) {
+            Some(line) => line,
+            None => self.lines.entry(key.to_vec()).or_default(),
+        };
+        line.waiting.push_back((holder, mode));
+        let is_next = line.holding + 1 == line.waiting.len();
+        is_next && line.promote().is_some()
     }
 
     /// Joins the lines at these keys, each named once; returns how many of them it has to wait for. Who replaces has asked for
@@ -72,13 +169,8 @@ impl Locks {
     pub fn enter<'a>(&mut self, holder: Holder, keys: impl Iterator<Item = (&'a [u8], Mode)>) -> usize {
         let mut missing = 0;
         for (key, mode) in keys {
-            let line = match self.lines.get_mut(key) {
-                Some(line) => line,
-                None => self.lines.entry(key.to_vec()).or_default(),
-            };
-            line.waiting.push_back((holder, mode));
-            let is_next = line.holding + 1 == line.waiting.len();
-            if !is_next || line.promote().is_none() {
+            self.let_joining_pass(key);
+            if !self.enter_one(holder, key, mode) {
                 assert!(mode != Mode::Replacing, "who replaces waits for others");
                 missing += 1;
             }
@@ -139,6 +231,28 @@ mod tests {
         assert!(locks.is_locked(b"a") && !locks.is_locked(b"b"));
         assert!(leave(&mut locks, 4, &["a"]).is_empty());
         assert!(locks.lines.is_empty());
+    }
+
+    #[test]
+    fn who_joins_some_at_a_time_is_before_all_who_come_meanwhile() {
+        use Mode::{Exclusive, Shared};
+        let mut locks = Locks::default();
+        assert_eq!(enter(&mut locks, 1, &[("c", Exclusive)]), 0);
+        let wanted = |mode| Wanted::new(Fetch::Head, mode);
+        let keys = [("a", Shared), ("b", Exclusive), ("c", Shared), ("d", Shared)];
+        let keys = keys.map(|(key, mode)| (key.as_bytes().to_vec(), wanted(mode)));
+        locks.begin_joining(Holder(2), keys.into());
+        let mut joined = Vec::new();
+        assert_eq!(locks.go_on_joining(1, |key, _| joined.push(key)), None);
+        assert!(locks.is_locked(b"d") && !locks.is_replaceable(b"d") && !locks.is_locked(b"e"));
+        // It waits at d behind one who waits at c: had it not joined there first, that one would wait for it and it for that one.
+        assert_eq!(enter(&mut locks, 3, &[("c", Exclusive), ("d", Exclusive)]), 2);
+        assert_eq!(leave(&mut locks, 1, &["c"]), [2], "it holds what it has not come to by itself");
+        assert_eq!(locks.go_on_joining(9, |key, _| joined.push(key)), Some(1));
+        assert_eq!(joined, [b"a", b"b", b"c", b"d"]);
+        assert!(!locks.is_joining());
+        assert_eq!(leave(&mut locks, 2, &["a", "b", "c", "d"]), [3, 3]);
+        assert!(leave(&mut locks, 3, &["c", "d"]).is_empty() && locks.lines.is_empty());
     }
 
     #[test]

@@ -1,19 +1,21 @@
 //! A store request as an operation on a key-value target, with what it names laid out in pieces of memory.
 //!
 //! Keys that do not fit a request lie in the piece of their value. A value in one piece is one part; a longer one is a list of
-//! parts. Deliberately not here: when a request is given (`lane`).
+//! parts. Values are copied to their pieces, which of megabytes takes a while: as much at once as the caller has time for.
+//! Deliberately not here: when a request is given (`lane`).
 
 use super::store::StoreOp;
+use super::stored::Stored;
 use super::view::Change;
 use crate::dispatcher::Dispatcher;
 use crate::job::Work;
 use crate::pool::{PIECE_BYTES_MAX, PoolPiece};
 use crate::shares::{ClientId, Want};
-use ocssd_lightnvm::BufId;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, BatchChange, BatchEntry, KEY_INLINE_MAX, Key, KvOp, StoreCondition,
 };
 use ocssd_lightnvm::interface::{self, Content, Durability, Entry, List};
+use ocssd_lightnvm::{BufId, Buffers};
 
 /// Pieces of one request (chosen: half of those that are common to all clients).
 pub const PIECES_MAX: usize = 63;
@@ -73,12 +75,32 @@ impl Packer<'_> {
                 let (from, into, pieces) = self.reading(from, *bytes)?;
                 Ok(Packed { work: Work::KeyValue(KvOp::List { from, prefix_bytes: 0, into }), pieces })
             }
-            StoreOp::Change(changes) => match changes.as_slice() {
-                [(key, None)] => self.delete(key),
-                [(key, Some(value))] => self.store(key, value),
-                _ => self.batch(changes),
-            },
+            StoreOp::Change(changes) => {
+                let mut packing = self.lay_out(changes)?;
+                packing.copy(changes, &mut self.dispatcher.buffers, usize::MAX);
+                Ok(packing.finish(changes, self))
+            }
         }
+    }
+
+    /// Takes the pieces of a change, to which nothing is copied yet.
+    ///
+    /// # Errors
+    /// As [`Unpacked`] says; nothing is kept then.
+    pub fn lay_out(&mut self, changes: &[Change]) -> Result<Packing, Unpacked> {
+        let ((places, count, bytes), is_spread) = match changes {
+            [(key, value)] => {
+                let bytes = placed_bytes(key) + value.as_ref().map_or(0, Stored::len);
+                // The first piece has the list of the others, and the key behind it.
+                let more = value.as_ref().map_or(0, |value| value.len().div_ceil(PIECE_BYTES_MAX));
+                let is_spread = bytes > PIECE_BYTES_MAX;
+                let count = if is_spread { 1 + more } else { usize::from(bytes > 0) };
+                ((vec![(0, 0)], count, bytes), is_spread)
+            }
+            _ => (places(changes)?, false),
+        };
+        let pieces = if count == 0 { Vec::new() } else { self.take(count, bytes)? };
+        Ok(Packing { places, pieces, is_spread, next: (0, 0) })
     }
 
     /// So many pieces of the largest size, or one that holds `bytes` bytes.
@@ -117,12 +139,6 @@ impl Packer<'_> {
         })
     }
 
-    /// A value, written to a buffer.
-    fn value(&mut self, value: &[u8], buffer: BufId, first: usize) -> interface::Piece {
-        self.dispatcher.buffers.bytes_mut(buffer, first, value.len()).copy_from_slice(value);
-        part(buffer, first, value.len())
-    }
-
     /// A key and a place for `bytes` bytes that are read.
     fn reading(&mut self, key: &[u8], bytes: usize) -> Result<(Key, Content, Vec<PoolPiece>), Unpacked> {
         assert!(bytes <= PIECE_BYTES_MAX, "{bytes} bytes were to be read at once");
@@ -146,59 +162,112 @@ impl Packer<'_> {
             }
         }
     }
+}
 
-    fn delete(&mut self, key: &[u8]) -> Result<Packed, Unpacked> {
-        let (absent, durability) = (AbsentKey::Success, self.durability);
-        let (key, pieces) = match Key::inline(key) {
-            Some(key) => (key, Vec::new()),
-            None => {
-                let pieces = self.take(1, key.len())?;
-                (self.key(key, pieces[0].buffer, 0), pieces)
+/// A change on its way into pieces of memory.
+#[derive(Debug)]
+pub struct Packing {
+    /// Of each change where key and value lie: in which piece, and from which byte on.
+    places: Vec<(usize, usize)>,
+    pieces: Vec<PoolPiece>,
+    /// The one value lies in all pieces but the first.
+    is_spread: bool,
+    /// The change whose value is copied next, and from which byte of it on.
+    next: (usize, usize),
+}
+
+impl Packing {
+    /// Where byte `from` of a value lies, and how many of those behind it lie there too.
+    fn place(&self, number: usize, key: &[u8], from: usize) -> (usize, usize, usize) {
+        if self.is_spread {
+            let first = from % PIECE_BYTES_MAX;
+            return (1 + from / PIECE_BYTES_MAX, first, PIECE_BYTES_MAX - first);
+        }
+        let (piece, first) = self.places[number];
+        (piece, first + placed_bytes(key) + from, usize::MAX)
+    }
+
+    /// Goes on copying values, at most so many bytes; returns how many.
+    ///
+    /// # Panics
+    /// If `changes` are not those that were laid out.
+    pub fn copy(&mut self, changes: &[Change], buffers: &mut Buffers, most: usize) -> usize {
+        let mut copied = 0;
+        while copied < most && !self.is_copied(changes) {
+            let (number, from) = self.next;
+            let (key, value) = &changes[number];
+            let Some(value) = value.as_ref().filter(|value| from < value.len()) else {
+                self.next = (number + 1, 0);
+                continue;
+            };
+            let (piece, first, room) = self.place(number, key, from);
+            let count = (value.len() - from).min(room).min(most - copied);
+            value.copy_to(from, buffers.bytes_mut(self.pieces[piece].buffer, first, count));
+            self.next = (number, from + count);
+            copied += count;
+        }
+        copied
+    }
+
+    /// All is copied.
+    #[must_use]
+    pub const fn is_copied(&self, changes: &[Change]) -> bool {
+        self.next.0 == changes.len()
+    }
+
+    /// The change as a job has it.
+    ///
+    /// # Panics
+    /// If not all is copied.
+    #[must_use]
+    pub fn finish(self, changes: &[Change], packer: &mut Packer<'_>) -> Packed {
+        assert!(self.is_copied(changes), "change {} of {} is not copied", self.next.0, changes.len());
+        let (condition, durability) = (StoreCondition::Always, packer.durability);
+        let op = match changes {
+            [(key, None)] => {
+                let key = match self.pieces.first() {
+                    Some(piece) => packer.key(key, piece.buffer, 0),
+                    None => Key::inline(key).expect("a key without a place is short"),
+                };
+                KvOp::Delete { key, absent: AbsentKey::Success, durability }
             }
+            [(key, Some(value))] if self.is_spread => {
+                let part_at = |(piece, first): (&PoolPiece, usize)| {
+                    part(piece.buffer, 0, (value.len() - first).min(PIECE_BYTES_MAX))
+                };
+                let firsts = (0..value.len()).step_by(PIECE_BYTES_MAX);
+                let parts: Vec<_> = self.pieces[1..].iter().zip(firsts).map(part_at).collect();
+                let buffer = self.pieces[0].buffer;
+                let list = List::write(&mut packer.dispatcher.buffers, buffer, &parts);
+                let key = packer.key(key, buffer, PIECES_MAX * interface::Piece::BYTES);
+                let content = Content::Pieces { list, bytes: narrow(value.len()) };
+                KvOp::Store { key, content, condition, durability }
+            }
+            [(key, Some(value))] => {
+                let buffer = self.pieces[0].buffer;
+                let content = Content::Piece(part(buffer, placed_bytes(key), value.len()));
+                KvOp::Store { key: packer.key(key, buffer, 0), content, condition, durability }
+            }
+            _ => KvOp::Batch { entries: self.entries(changes, packer), durability },
         };
-        Ok(Packed { work: Work::KeyValue(KvOp::Delete { key, absent, durability }), pieces })
+        Packed { work: Work::KeyValue(op), pieces: self.pieces }
     }
 
-    fn store(&mut self, key: &[u8], value: &[u8]) -> Result<Packed, Unpacked> {
-        let placed = placed_bytes(key);
-        let bytes = placed + value.len();
-        let count = if bytes <= PIECE_BYTES_MAX { 1 } else { 1 + value.len().div_ceil(PIECE_BYTES_MAX) };
-        let pieces = self.take(count, bytes)?;
-        let first = pieces[0].buffer;
-        let (key, content) = if count == 1 {
-            let value = self.value(value, first, placed);
-            (self.key(key, first, 0), Content::Piece(value))
-        } else {
-            // The first piece has the list of the others, and the key behind it.
-            let chunks = pieces[1..].iter().zip(value.chunks(PIECE_BYTES_MAX));
-            let parts: Vec<_> = chunks.map(|(piece, chunk)| self.value(chunk, piece.buffer, 0)).collect();
-            let list = List::write(&mut self.dispatcher.buffers, first, &parts);
-            let key = self.key(key, first, PIECES_MAX * interface::Piece::BYTES);
-            (key, Content::Pieces { list, bytes: narrow(value.len()) })
-        };
-        let (condition, durability) = (StoreCondition::Always, self.durability);
-        Ok(Packed { work: Work::KeyValue(KvOp::Store { key, content, condition, durability }), pieces })
-    }
-
-    /// Changes as a batch: first the list, then keys and values, each in one piece.
-    fn batch(&mut self, changes: &[Change]) -> Result<Packed, Unpacked> {
-        let (places, count, bytes) = places(changes)?;
-        let pieces = self.take(count, bytes)?;
+    /// The list of a batch, in its first piece.
+    fn entries(&self, changes: &[Change], packer: &mut Packer<'_>) -> List<BatchEntry> {
         let mut entries = Vec::with_capacity(changes.len());
-        for ((key, value), (piece, first)) in changes.iter().zip(places) {
-            let buffer = pieces[piece].buffer;
+        for ((key, value), (piece, first)) in changes.iter().zip(&self.places) {
+            let buffer = self.pieces[*piece].buffer;
             let change = match value {
                 Some(value) => BatchChange::Store {
-                    value: Some(self.value(value, buffer, first + placed_bytes(key))),
+                    value: Some(part(buffer, first + placed_bytes(key), value.len())),
                     condition: StoreCondition::Always,
                 },
                 None => BatchChange::Delete { absent: AbsentKey::Success },
             };
-            entries.push(BatchEntry { key: self.key(key, buffer, first), change });
+            entries.push(BatchEntry { key: packer.key(key, buffer, *first), change });
         }
-        let entries = List::write(&mut self.dispatcher.buffers, pieces[0].buffer, &entries);
-        let op = KvOp::Batch { entries, durability: self.durability };
-        Ok(Packed { work: Work::KeyValue(op), pieces })
+        List::write(&mut packer.dispatcher.buffers, self.pieces[0].buffer, &entries)
     }
 }
 
@@ -225,7 +294,7 @@ fn places(changes: &[Change]) -> Result<Places, Unpacked> {
     }
     let mut places = Vec::with_capacity(changes.len());
     for (key, value) in changes {
-        let bytes = placed_bytes(key) + value.as_ref().map_or(0, Vec::len);
+        let bytes = placed_bytes(key) + value.as_ref().map_or(0, Stored::len);
         if bytes > PIECE_BYTES_MAX {
             return Err(Unpacked::TooLarge(format!(
                 "a value beside others in one command or transaction has at most {} bytes on this drive",
@@ -243,17 +312,19 @@ fn places(changes: &[Change]) -> Result<Places, Unpacked> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stored::{Expiry, HEAD_BYTES};
     use super::*;
 
     #[test]
     fn changes_lie_one_behind_the_other_and_none_across_two_pieces() {
-        let change = |key: &str, bytes: usize| (key.as_bytes().to_vec(), Some(vec![0; bytes]));
+        let of = |bytes: usize| Stored { expiry: Expiry::Never, value: vec![0; bytes - HEAD_BYTES].into() };
+        let change = |key: &str, bytes: usize| (key.as_bytes().to_vec(), Some(of(bytes)));
         let long = "k".repeat(20);
-        let few = [change("a", 10), change(&long, 5), (b"b".to_vec(), None), change("c", 1)];
-        assert_eq!(places(&few).unwrap(), (vec![(0, 160), (0, 170), (0, 195), (0, 195)], 1, 196));
+        let few = [change("a", 10), change(&long, 15), (b"b".to_vec(), None), change("c", 11)];
+        assert_eq!(places(&few).unwrap(), (vec![(0, 160), (0, 170), (0, 205), (0, 205)], 1, 216));
         let many = [change("a", 200_000), change("b", 200_000), change("c", 60_000)];
         assert_eq!(places(&many).unwrap(), (vec![(0, 120), (1, 0), (1, 200_000)], 2, 260_000));
-        for too_large in [vec![change("a", PIECE_BYTES_MAX + 1); 2], vec![change("a", 1); 7000]] {
+        for too_large in [vec![change("a", PIECE_BYTES_MAX + 1); 2], vec![change("a", 10); 7000]] {
             assert!(matches!(places(&too_large), Err(Unpacked::TooLarge(_))));
         }
     }

@@ -6,6 +6,9 @@
 use super::budget::{Budget, FREE_BYTES, Reservation};
 use super::inline;
 use super::number;
+use crate::shared_bytes::SharedBytes;
+use std::ops::Range;
+use std::rc::Rc;
 
 /// Most words of a request (Redis took as many until 7.0; more is a malformed request here).
 const WORDS_MAX: i64 = 1 << 20;
@@ -19,7 +22,8 @@ const WORD_COST: usize = 16;
 /// A command's name and its arguments.
 #[derive(Debug)]
 pub struct Request {
-    bytes: Vec<u8>,
+    /// Nobody else has them while it is read.
+    bytes: Rc<Vec<u8>>,
     /// Where each word ends.
     ends: Vec<usize>,
     reservation: Reservation,
@@ -29,7 +33,7 @@ impl Request {
     /// One without words.
     #[must_use]
     pub fn empty(budget: &Budget) -> Self {
-        Self { bytes: Vec::new(), ends: Vec::new(), reservation: budget.nothing() }
+        Self { bytes: Rc::default(), ends: Vec::new(), reservation: budget.nothing() }
     }
 
     /// One of these words.
@@ -40,8 +44,22 @@ impl Request {
         request
     }
 
+    /// Room for so many more bytes at once, if they are many: what has come of a long word would be moved again and again. Memory
+    /// is used as they come.
+    fn reserve(&mut self, bytes: usize) {
+        let own = Rc::get_mut(&mut self.bytes).expect("a request that is read is nobody else's");
+        if own.len() >= FREE_BYTES && own.capacity() - own.len() < bytes {
+            own.reserve_exact(bytes);
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let own = Rc::get_mut(&mut self.bytes).expect("a request that is read is nobody else's");
+        own.extend_from_slice(bytes);
+    }
+
     fn push(&mut self, word: &[u8]) {
-        self.bytes.extend_from_slice(word);
+        self.add(word);
         self.ends.push(self.bytes.len());
     }
 
@@ -57,8 +75,21 @@ impl Request {
     /// If there are fewer.
     #[must_use]
     pub fn word(&self, place: usize) -> &[u8] {
+        &self.bytes[self.range(place)]
+    }
+
+    /// The same, for who keeps it.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn shared(&self, place: usize) -> SharedBytes {
+        SharedBytes::part(&self.bytes, self.range(place))
+    }
+
+    fn range(&self, place: usize) -> Range<usize> {
         let first = if place == 0 { 0 } else { self.ends[place - 1] };
-        &self.bytes[first..self.ends[place]]
+        first..self.ends[place]
     }
 
     /// The words from one on.
@@ -74,7 +105,7 @@ impl Request {
 
     /// Bytes it takes.
     #[must_use]
-    pub const fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes.len() + self.ends.len() * WORD_COST
     }
 }
@@ -234,7 +265,8 @@ impl Parser {
         let content = taken.min(left.saturating_sub(2));
         self.make_room(content);
         if !self.is_passed_over {
-            self.request.bytes.extend_from_slice(&bytes[..content]);
+            self.request.reserve(left);
+            self.request.add(&bytes[..content]);
         }
         self.state = State::Word { left: left - taken };
         taken

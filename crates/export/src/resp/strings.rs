@@ -5,6 +5,7 @@ use super::expiry::{Unit, end_of_stored};
 use super::request::Request;
 use super::stored::Expiry;
 use super::view::Fetch;
+use crate::shared_bytes::SharedBytes;
 
 /// What a value may not exceed.
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
@@ -62,7 +63,7 @@ pub fn set_fetch(request: &Request) -> Fetch {
 /// SET.
 pub fn set(call: &mut Call<'_>) -> Result<(), Refused> {
     let options = SetOptions::read(call.request).ok_or(SYNTAX)?;
-    let (key, value) = (call.first(), call.word(2));
+    let (key, value) = (call.first(), call.shared(2));
     let mut end = match options.end {
         Some((word, unit)) => end_of_stored(call, call.word(word), unit)?,
         None => Expiry::Never,
@@ -74,7 +75,7 @@ pub fn set(call: &mut Call<'_>) -> Result<(), Refused> {
     }
     let stores = !(options.is_absent && exists || options.is_present && !exists);
     if options.gets {
-        call.reply.bulk_or_null(call.view.value(key));
+        call.reply.shared_or_null(call.view.value(key).cloned());
     } else if stores {
         call.reply.ok();
     } else {
@@ -90,7 +91,7 @@ pub fn set(call: &mut Call<'_>) -> Result<(), Refused> {
 pub fn setnx(call: &mut Call<'_>) -> Result<(), Refused> {
     let (key, exists) = (call.first(), call.view.exists(call.first()));
     if !exists {
-        call.view.store(key, call.word(2), Expiry::Never);
+        call.view.store(key, call.shared(2), Expiry::Never);
     }
     call.reply.integer(i64::from(!exists));
     Ok(())
@@ -98,7 +99,7 @@ pub fn setnx(call: &mut Call<'_>) -> Result<(), Refused> {
 
 fn set_with_end(call: &mut Call<'_>, unit: Unit) -> Result<(), Refused> {
     let end = end_of_stored(call, call.word(2), unit)?;
-    call.view.store_until(call.first(), call.word(3), end, call.now_ms);
+    call.view.store_until(call.first(), call.shared(3), end, call.now_ms);
     call.reply.ok();
     Ok(())
 }
@@ -115,15 +116,17 @@ pub fn psetex(call: &mut Call<'_>) -> Result<(), Refused> {
 
 /// GET.
 pub fn get(call: &mut Call<'_>) -> Result<(), Refused> {
-    call.reply.bulk_or_null(call.view.value(call.first()));
+    call.reply.shared_or_null(call.view.value(call.first()).cloned());
     Ok(())
 }
 
 /// MGET.
 pub fn mget(call: &mut Call<'_>) -> Result<(), Refused> {
-    call.reply.array(call.len() - 1);
-    for key in call.request.words_from(1) {
-        call.reply.bulk_or_null(call.view.value(key));
+    if call.is_at_start() {
+        call.reply.array(call.len() - 1);
+    }
+    while let Some(place) = call.next_key(1) {
+        call.reply.shared_or_null(call.view.value(call.word(place)).cloned());
     }
     Ok(())
 }
@@ -131,7 +134,7 @@ pub fn mget(call: &mut Call<'_>) -> Result<(), Refused> {
 /// GETSET.
 pub fn getset(call: &mut Call<'_>) -> Result<(), Refused> {
     get(call)?;
-    call.view.store(call.first(), call.word(2), Expiry::Never);
+    call.view.store(call.first(), call.shared(2), Expiry::Never);
     Ok(())
 }
 
@@ -164,18 +167,25 @@ pub fn getex(call: &mut Call<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-fn pairs<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a>, Refused> {
+fn pairs<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (&'a [u8], SharedBytes)> + use<'a>, Refused> {
     if call.len().is_multiple_of(2) {
         return Err(call.command.wrong_number().into());
     }
     let request = call.request;
-    Ok((1..call.len()).step_by(2).map(move |at| (request.word(at), request.word(at + 1))))
+    Ok((1..call.len()).step_by(2).map(move |at| (request.word(at), request.shared(at + 1))))
 }
 
 /// MSET.
 pub fn mset(call: &mut Call<'_>) -> Result<(), Refused> {
-    pairs(call)?.for_each(|(key, value)| call.view.store(key, value, Expiry::Never));
-    call.reply.ok();
+    if call.len().is_multiple_of(2) {
+        return Err(call.command.wrong_number().into());
+    }
+    while let Some(place) = call.next_key(2) {
+        call.view.store(call.word(place), call.shared(place + 1), Expiry::Never);
+    }
+    if call.is_over() {
+        call.reply.ok();
+    }
     Ok(())
 }
 
@@ -195,15 +205,20 @@ pub fn strlen(call: &mut Call<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
+/// The value, empty if there is none.
+fn value_or_empty<'a>(call: &'a Call<'_>, key: &[u8]) -> &'a [u8] {
+    call.view.value(key).map_or(&[], |value| value)
+}
+
 /// APPEND.
 pub fn append(call: &mut Call<'_>) -> Result<(), Refused> {
     let key = call.first();
-    let value = [call.view.value(key).unwrap_or_default(), call.word(2)].concat();
+    let value = [value_or_empty(call, key), call.word(2)].concat();
     if value.len() > call.value_bytes_max {
         return Err(TOO_LONG.into());
     }
-    call.view.replace(key, &value);
     call.reply.length(value.len());
+    call.view.replace(key, value);
     Ok(())
 }
 
@@ -217,18 +232,18 @@ pub fn setrange(call: &mut Call<'_>) -> Result<(), Refused> {
         return Ok(());
     }
     let end = offset.checked_add(part.len()).filter(|end| *end <= call.value_bytes_max).ok_or(TOO_LONG)?;
-    let mut value = call.view.value(key).unwrap_or_default().to_vec();
+    let mut value = value_or_empty(call, key).to_vec();
     value.resize(value.len().max(end), 0);
     value[offset..end].copy_from_slice(part);
-    call.view.replace(key, &value);
     call.reply.length(value.len());
+    call.view.replace(key, value);
     Ok(())
 }
 
 /// GETRANGE, and SUBSTR, its old name.
 pub fn getrange(call: &mut Call<'_>) -> Result<(), Refused> {
     let (first, last) = (call.integer(2)?, call.integer(3)?);
-    let value = call.view.value(call.first()).unwrap_or_default();
+    let value = value_or_empty(call, call.first());
     let length = i64::try_from(value.len()).expect("a value is shorter than 2^63");
     let from_start = |at: i64| if at < 0 { (length + at.max(-length)).max(0) } else { at };
     let is_crossed = first < 0 && last < 0 && first > last;
@@ -237,6 +252,7 @@ pub fn getrange(call: &mut Call<'_>) -> Result<(), Refused> {
         (Ok(first), Ok(last)) if !is_crossed && first <= last => first..last + 1,
         _ => 0..0,
     };
-    call.reply.bulk(&value[range]);
+    let part = value[range].to_vec();
+    call.reply.bulk_shared(part.into());
     Ok(())
 }

@@ -64,7 +64,7 @@ impl MemoryStore {
                 let mut after = self.pairs.clone();
                 for (key, value) in changes {
                     match value {
-                        Some(value) => after.insert(key, value),
+                        Some(stored) => after.insert(key, stored.to_vec()),
                         None => after.remove(&key),
                     };
                 }
@@ -173,7 +173,12 @@ impl World {
     /// The store takes what it is asked, in order.
     fn take_requests(&mut self) {
         let mut database = self.database.borrow_mut();
-        while let Some(StoreRequest { token, op }) = database.poll_request() {
+        // Changes that take a while may be carried out at any time, so also after those that came later.
+        let is_later = self.random.below(3) == 0;
+        loop {
+            let plain = database.poll_request(true).map(|(request, _)| request);
+            let next = plain.or_else(|| if is_later { None } else { database.poll_long_change() });
+            let Some(StoreRequest { token, op }) = next else { break };
             self.store.look_for_undurable(token, &op);
             let outcome = self.store.carry_out(op);
             self.store.open.push((token, outcome));
@@ -185,8 +190,9 @@ impl World {
     /// # Panics
     /// If a client is dropped.
     pub fn step(&mut self) -> bool {
-        let mut any = false;
+        let mut any = self.database.borrow_mut().go_on();
         self.take_requests();
+        any |= self.database.borrow().has_long_change();
         let open = u64::try_from(self.store.open.len()).expect("few");
         if open > 0 {
             let chosen = usize::try_from(self.random.below(open)).expect("few");
@@ -212,6 +218,27 @@ impl World {
             any = true;
         }
         any
+    }
+
+    /// The next request to the store, which [`Self::carry_out`] is to be given.
+    pub fn poll(&mut self) -> Option<StoreRequest> {
+        self.database.borrow_mut().poll_request(true).map(|(request, _)| request)
+    }
+
+    /// The store carries out a request, and tells what came of it.
+    pub fn carry_out(&mut self, request: StoreRequest) {
+        let outcome = self.store.carry_out(request.op);
+        self.database.borrow_mut().on_outcome(request.token, outcome);
+    }
+
+    /// What a client is sent now, without another step.
+    ///
+    /// # Panics
+    /// If it is dropped.
+    pub fn answered(&mut self, client: usize) -> Vec<u8> {
+        self.sessions[client].judge(&mut self.dispatcher).expect("nobody judges hard here");
+        self.receive(client);
+        self.take_sent(client)
     }
 
     /// A client takes what it is sent.
@@ -268,9 +295,13 @@ impl World {
         self.sent.clear();
         self.rest.clear();
         loop {
+            let any = self.database.borrow_mut().go_on();
             self.take_requests();
-            let Some((token, outcome)) = self.store.open.pop() else { break };
-            self.database.borrow_mut().on_outcome(token, outcome);
+            match self.store.open.pop() {
+                Some((token, outcome)) => self.database.borrow_mut().on_outcome(token, outcome),
+                None if any || self.database.borrow().has_long_change() => {}
+                None => break,
+            }
         }
         let database = self.database.borrow();
         assert!(database.is_idle(), "a command never ended");

@@ -4,7 +4,8 @@
 //! afterwards what changed is stored as one batch. So every command, and every EXEC, happens whole or not at all. Deliberately not
 //! here: reading, storing, and who may see keys at the same time (`locks`).
 
-use super::stored::{self, Expiry, HEAD_BYTES};
+use super::stored::{self, Expiry, HEAD_BYTES, Stored};
+use crate::shared_bytes::SharedBytes;
 
 /// How much of its keys a command reads before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +28,7 @@ enum Known {
     /// It exists, and has so many bytes.
     Head { length: usize, expiry: Expiry },
     /// All.
-    Whole { stored: Vec<u8>, expiry: Expiry },
+    Whole(Stored),
 }
 
 /// One key.
@@ -44,8 +45,14 @@ struct Slot {
     changed: bool,
 }
 
-/// What is stored for a key: a value with its head, or `None` if the key is not to exist.
-pub type Change = (Vec<u8>, Option<Vec<u8>>);
+impl Slot {
+    const fn new(key: Vec<u8>, fetch: Fetch) -> Self {
+        Self { key, known: Known::Unread, fetch, may_be_stored: true, is_over: false, changed: false }
+    }
+}
+
+/// What is stored for a key, or `None` if the key is not to exist.
+pub type Change = (Vec<u8>, Option<Stored>);
 
 /// The keys of a command.
 #[derive(Clone, Debug, Default)]
@@ -58,21 +65,26 @@ impl View {
     /// A view of these keys, none of which is read yet; one named twice is read as far as either asks.
     #[must_use]
     pub fn new(keys: impl Iterator<Item = (Vec<u8>, Fetch)>) -> Self {
-        let mut slots: Vec<Slot> = keys
-            .map(|(key, fetch)| Slot {
-                key,
-                known: Known::Unread,
-                fetch,
-                may_be_stored: true,
-                is_over: false,
-                changed: false,
-            })
-            .collect();
+        let mut slots: Vec<Slot> = keys.map(|(key, fetch)| Slot::new(key, fetch)).collect();
         if slots.len() > 1 {
             slots.sort_by(|one, other| (&one.key, other.fetch).cmp(&(&other.key, one.fetch)));
             slots.dedup_by(|later, first| later.key == first.key);
         }
         Self { slots }
+    }
+
+    /// Adds a key behind all others.
+    ///
+    /// # Panics
+    /// If it belongs before one.
+    pub fn push(&mut self, key: Vec<u8>, fetch: Fetch) {
+        assert!(self.slots.last().is_none_or(|last| last.key < key), "keys come in their order");
+        self.slots.push(Slot::new(key, fetch));
+    }
+
+    /// Takes the last key away; returns it.
+    pub fn pop(&mut self) -> Option<Vec<u8>> {
+        self.slots.pop().map(|slot| slot.key)
     }
 
     /// How many keys.
@@ -109,7 +121,8 @@ impl View {
             Known::Absent
         } else if slot.fetch == Fetch::Whole {
             assert_eq!(stored.len(), total, "a value was read in part");
-            Known::Whole { stored, expiry }
+            let value = SharedBytes::from(stored).behind(HEAD_BYTES);
+            Known::Whole(Stored { expiry, value })
         } else {
             Known::Head { length: total - HEAD_BYTES, expiry }
         };
@@ -148,7 +161,7 @@ impl View {
     pub fn length(&self, key: &[u8]) -> Option<usize> {
         match &self.slot(key).known {
             Known::Head { length, .. } => Some(*length),
-            Known::Whole { stored, .. } => Some(stored.len() - HEAD_BYTES),
+            Known::Whole(stored) => Some(stored.value.len()),
             Known::Unread | Known::Absent => None,
         }
     }
@@ -157,7 +170,7 @@ impl View {
     #[must_use]
     pub fn expiry(&self, key: &[u8]) -> Option<Expiry> {
         match &self.slot(key).known {
-            Known::Head { expiry, .. } | Known::Whole { expiry, .. } => Some(*expiry),
+            Known::Head { expiry, .. } | Known::Whole(Stored { expiry, .. }) => Some(*expiry),
             Known::Unread | Known::Absent => None,
         }
     }
@@ -167,9 +180,9 @@ impl View {
     /// # Panics
     /// If only its head was read.
     #[must_use]
-    pub fn value(&self, key: &[u8]) -> Option<&[u8]> {
+    pub fn value(&self, key: &[u8]) -> Option<&SharedBytes> {
         match &self.slot(key).known {
-            Known::Whole { stored, .. } => Some(&stored[HEAD_BYTES..]),
+            Known::Whole(stored) => Some(&stored.value),
             Known::Head { .. } => {
                 unreachable!("a command looked at a value of which it asked to read the head")
             }
@@ -178,14 +191,12 @@ impl View {
     }
 
     /// The key has this value from now on.
-    pub fn store(&mut self, key: &[u8], value: &[u8], expiry: Expiry) {
-        let mut stored = stored::begin(expiry, value.len());
-        stored.extend_from_slice(value);
-        self.change(key, Known::Whole { stored, expiry });
+    pub fn store(&mut self, key: &[u8], value: impl Into<SharedBytes>, expiry: Expiry) {
+        self.change(key, Known::Whole(Stored { expiry, value: value.into() }));
     }
 
     /// The key has this value until then; if that is over, it does not exist from now on.
-    pub fn store_until(&mut self, key: &[u8], value: &[u8], expiry: Expiry, now_ms: i64) {
+    pub fn store_until(&mut self, key: &[u8], value: impl Into<SharedBytes>, expiry: Expiry, now_ms: i64) {
         if expiry.is_over(now_ms) {
             self.change(key, Known::Absent);
         } else {
@@ -194,15 +205,15 @@ impl View {
     }
 
     /// The key has this value from now on, and ends when it did before, if it existed.
-    pub fn replace(&mut self, key: &[u8], value: &[u8]) {
+    pub fn replace(&mut self, key: &[u8], value: impl Into<SharedBytes>) {
         let expiry = self.expiry(key).unwrap_or_default();
         self.store(key, value, expiry);
     }
 
     /// The key ends then from now on; it exists.
     pub fn expire(&mut self, key: &[u8], expiry: Expiry) {
-        let value = self.value(key).expect("only keys that exist are given an end").to_vec();
-        self.store(key, &value, expiry);
+        let value = self.value(key).expect("only keys that exist are given an end").clone();
+        self.store(key, value, expiry);
     }
 
     /// The key does not exist from now on. True if it did.
@@ -223,7 +234,7 @@ impl View {
     /// Keys that changed, and when they end if they exist now.
     pub fn changed(&self) -> impl Iterator<Item = (&[u8], Option<Expiry>)> {
         self.slots.iter().filter(|slot| slot.changed).map(|slot| match slot.known {
-            Known::Whole { expiry, .. } => (slot.key.as_slice(), Some(expiry)),
+            Known::Whole(Stored { expiry, .. }) => (slot.key.as_slice(), Some(expiry)),
             _ => (slot.key.as_slice(), None),
         })
     }
@@ -236,7 +247,7 @@ impl View {
             .filter(|slot| slot.changed && (slot.may_be_stored || slot.known != Known::Absent));
         changed
             .map(|slot| match std::mem::replace(&mut slot.known, Known::Unread) {
-                Known::Whole { stored, .. } => (slot.key.clone(), Some(stored)),
+                Known::Whole(stored) => (slot.key.clone(), Some(stored)),
                 _ => (slot.key.clone(), None),
             })
             .collect()
@@ -251,8 +262,8 @@ mod tests {
         View::new(keys.iter().map(|&(key, fetch)| (key.as_bytes().to_vec(), fetch)))
     }
 
-    fn stored(value: &[u8], expiry: Expiry) -> Vec<u8> {
-        [&stored::begin(expiry, 0)[..], value].concat()
+    fn stored(value: &[u8], expiry: Expiry) -> Stored {
+        Stored { expiry, value: value.into() }
     }
 
     #[test]
@@ -265,7 +276,7 @@ mod tests {
     #[test]
     fn what_is_over_does_not_exist_and_is_taken_away_by_who_deletes_it() {
         let mut view = view(&[("a", Fetch::Head)]);
-        assert!(view.on_stored(0, stored(b"xy", Expiry::At(5)), 12, 5));
+        assert!(view.on_stored(0, stored(b"xy", Expiry::At(5)).to_vec(), 12, 5));
         assert!(!view.exists(b"a") && view.over().count() == 1);
         assert!(!view.delete(b"a"), "it did not exist");
         assert_eq!(view.take_changes(), [(b"a".to_vec(), None)]);
@@ -275,11 +286,11 @@ mod tests {
     fn changes_are_what_the_last_command_left() {
         let mut view = view(&[("a", Fetch::Whole), ("b", Fetch::Whole)]);
         view.on_absent(0);
-        assert!(view.on_stored(1, stored(b"1", Expiry::At(9)), 11, 5));
-        view.store(b"a", b"x", Expiry::Never);
+        assert!(view.on_stored(1, stored(b"1", Expiry::At(9)).to_vec(), 11, 5));
+        view.store(b"a", &b"x"[..], Expiry::Never);
         assert!(view.delete(b"a") && !view.exists(b"a"));
-        view.replace(b"b", b"22");
-        assert_eq!((view.value(b"b"), view.length(b"b")), (Some(&b"22"[..]), Some(2)));
+        view.replace(b"b", &b"22"[..]);
+        assert_eq!((view.value(b"b").map(|value| &**value), view.length(b"b")), (Some(&b"22"[..]), Some(2)));
         assert_eq!(view.changed().count(), 2);
         assert_eq!(view.take_changes(), [(b"b".to_vec(), Some(stored(b"22", Expiry::At(9))))]);
     }

@@ -1,13 +1,15 @@
-//! Commands on keys that they name: waiting for the keys, reading them, running, and storing what changed.
+//! Commands on keys that they name: waiting for the keys, reading them, running, and storing what changed. What takes some of them
+//! long is in `long`.
 
-use super::super::command::{Access, Action, Call, Command};
+use super::super::command::{Access, Action, Call, Command, Progress, TurnShare};
 use super::super::locks::{Holder, Locks, Mode};
 use super::super::packing::KEY_ROOM;
 use super::super::reply::Reply;
 use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
-use super::super::stored::HEAD_BYTES;
-use super::super::view::{Fetch, View};
+use super::super::stored::{HEAD_BYTES, Stored};
+use super::super::view::{Change, Fetch, View};
+use super::long::{Gathering, KEYS_OF_TURN, REPLY_BYTES_OF_TURN, is_long};
 use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed, named};
 
 /// Bytes of a value that are read at first: the smallest piece of memory, with room for the key; most values are shorter.
@@ -19,9 +21,15 @@ const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
 /// Keys that are looked at as a short command does (chosen: as many as a pipeline often has, some ten microseconds).
 const SHORT_KEYS: usize = 16;
 
+/// Changes of so many bytes are copied in their own time (chosen: a copy of fewer takes some ten microseconds).
+const LONG_CHANGE_BYTES: usize = 64 << 10;
+
+/// What a change costs beside its bytes (chosen: its place in a batch).
+const CHANGE_COST: usize = 64;
+
 /// What a task is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// One command.
     Single,
     /// A transaction of this client.
@@ -35,30 +43,45 @@ enum Purpose {
 }
 
 /// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Reading,
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// A long command finds out which keys it names.
+    Gathering(Gathering),
+    /// A long command joins the lines at its keys.
+    Joining,
+    /// It waits for its keys, asks for them from this place on, and reads them.
+    Reading(usize),
+    /// All is read; it runs.
+    Running,
     Storing,
+    /// A long command is answered, and leaves the lines at its keys.
+    Leaving,
 }
 
 /// One command, or several as one.
 #[derive(Debug)]
 pub(super) struct Data {
-    purpose: Purpose,
-    calls: Vec<(&'static Command, Request)>,
-    view: View,
-    stage: Stage,
-    /// Keys it holds or waits for, by place, with their modes; empty if it needs none.
+    pub(super) purpose: Purpose,
+    pub(super) calls: Vec<(&'static Command, Request)>,
+    pub(super) view: View,
+    pub(super) stage: Stage,
+    /// It goes on in turns, and holds all its keys.
+    pub(super) is_long: bool,
+    /// Keys it holds or waits for, by place, with their modes; empty if it needs none, or is long.
     modes: Vec<Mode>,
-    /// So many of them it waits for.
-    missing: usize,
+    /// So many of them it had to wait for,
+    pub(super) missing: usize,
+    /// and so many of those it got.
+    granted: usize,
     /// Requests at the store.
-    open: usize,
+    pub(super) open: usize,
     /// What was read of long values, by place.
     parts: Vec<(usize, Vec<u8>)>,
     /// Bytes of values it read.
     read_bytes: usize,
     failure: Option<String>,
+    /// The command that runs, how far it is, and the time of all of them.
+    running: (usize, Progress, Option<i64>),
 }
 
 impl Data {
@@ -69,9 +92,12 @@ impl Data {
             (None, Some((command, _))) if command.name == "watch" => Purpose::Watch,
             (None, _) => Purpose::Single,
         };
+        if is_long(&calls) {
+            let data = Self::of_view(purpose, calls, View::default());
+            return Self { stage: Stage::Gathering(Gathering::default()), is_long: true, ..data };
+        }
         let named = calls.iter().flat_map(|(command, request)| {
-            let Action::Data { fetch, .. } = command.action else { unreachable!("others come elsewhere") };
-            let fetch = fetch(request);
+            let fetch = fetch_of(command, request);
             command.keys.of(request).map(move |key| (key.to_vec(), fetch))
         });
         let view = View::new(named);
@@ -93,13 +119,16 @@ impl Data {
             purpose,
             calls,
             view,
-            stage: Stage::Reading,
+            stage: Stage::Reading(0),
+            is_long: false,
             modes: Vec::new(),
             missing: 0,
+            granted: 0,
             open: 0,
             parts: Vec::new(),
             read_bytes: 0,
             failure: None,
+            running: (0, Progress::default(), None),
         }
     }
 
@@ -115,13 +144,16 @@ impl Data {
             Purpose::Watch => vec![Mode::Shared; count],
             Purpose::Expire => vec![Mode::Exclusive; count],
             Purpose::Single => {
-                let (command, _) = self.calls[0];
+                let (command, request) = &self.calls[0];
+                // What is copied in its own time may be overtaken.
+                let is_long = request.bytes() + request.len() * CHANGE_COST > LONG_CHANGE_BYTES;
                 let reads = (0..count).any(|place| self.view.key(place).1 != Fetch::Nothing);
                 let is_free = || !self.view.keys().any(|key| locks.is_locked(key));
                 let is_replaceable = || self.view.keys().all(|key| locks.is_replaceable(key));
                 match writes(command) {
                     false if count == 1 && (!is_durable_at_reply || is_free()) => Vec::new(),
                     false => vec![Mode::Shared; count],
+                    true if is_long => vec![Mode::Exclusive; count],
                     true if !reads && is_durable_at_reply && is_replaceable() => vec![Mode::Replacing; count],
                     true if !reads && !is_durable_at_reply && is_free() => Vec::new(),
                     true => vec![Mode::Exclusive; count],
@@ -153,18 +185,28 @@ impl Data {
 
     /// It holds its keys, or waits for them.
     const fn holds(&self) -> bool {
-        !self.modes.is_empty()
+        self.is_long || !self.modes.is_empty()
     }
 
     /// It is a single request to the store, and waits for nobody.
     pub(super) fn is_single(&self) -> bool {
-        matches!(self.modes.first(), None | Some(Mode::Replacing))
+        !self.is_long && matches!(self.modes.first(), None | Some(Mode::Replacing))
+    }
+
+    /// Each of its keys is read, or under way.
+    pub(super) const fn has_asked_for_all(&self) -> bool {
+        !matches!(self.stage, Stage::Reading(from) if from < self.view.len())
     }
 
     /// It holds one more key. True if those are all.
     pub(super) const fn on_granted(&mut self) -> bool {
-        self.missing -= 1;
-        self.missing == 0
+        self.granted += 1;
+        self.holds_all() && !matches!(self.stage, Stage::Joining)
+    }
+
+    /// It holds all keys it had to wait for, of those whose lines it has joined.
+    pub(super) const fn holds_all(&self) -> bool {
+        self.granted == self.missing
     }
 
     /// Leaves the lines at its keys.
@@ -173,17 +215,14 @@ impl Data {
     }
 
     /// What has come of the value at a place; joined to what came before, if it is whole now.
-    fn join(&mut self, place: usize, bytes: Vec<u8>, total: usize) -> Result<Vec<u8>, usize> {
+    fn join(&mut self, place: usize, bytes: &[u8], total: usize) -> Result<Vec<u8>, usize> {
         let found = self.parts.iter().position(|(of, _)| *of == place);
         let mut part = match found {
             Some(found) => self.parts.swap_remove(found).1,
-            None => Vec::new(),
+            // All of it at once, or what came is moved each time it grows.
+            None => Vec::with_capacity(total),
         };
-        if part.is_empty() {
-            part = bytes;
-        } else {
-            part.extend_from_slice(&bytes);
-        }
+        part.extend_from_slice(bytes);
         if part.len() >= total {
             return Ok(part);
         }
@@ -192,23 +231,51 @@ impl Data {
         Err(have)
     }
 
-    /// Runs the commands.
-    fn run(&mut self, reply: &mut Reply, now_ms: i64, value_bytes_max: usize) {
-        let is_exec = matches!(self.purpose, Purpose::Exec(_));
-        if is_exec {
+    /// Runs the commands, a turn of them if they are long. True if all have run.
+    fn run(&mut self, reply: &mut Reply, now_ms: i64, value_bytes_max: usize) -> bool {
+        let (at, progress, time) = &mut self.running;
+        // One time for all of them, as for the values that were read.
+        let (is_first, now_ms) = (time.is_none(), *time.get_or_insert(now_ms));
+        if is_first && matches!(self.purpose, Purpose::Exec(_)) {
             reply.array(self.calls.len());
         }
-        for (command, request) in &self.calls {
+        let reply_bytes_max = reply.len() + REPLY_BYTES_OF_TURN;
+        let mut share = TurnShare { keys: KEYS_OF_TURN, reply_bytes_max };
+        while let Some((command, request)) = self.calls.get(*at) {
             let Action::Data { run, .. } = command.action else { unreachable!("others come elsewhere") };
-            let view = &mut self.view;
-            let before = reply.as_bytes().len();
-            let mut call = Call { command, request, view, reply, now_ms, value_bytes_max };
-            if let Err(refused) = run(&mut call) {
-                assert_eq!(reply.as_bytes().len(), before, "{} was refused after it answered", command.name);
+            if share.is_used_up(reply) {
+                return false;
+            }
+            let (view, before) = (&mut self.view, reply.len());
+            let share = &mut share;
+            let mut call =
+                Call { command, request, view, reply, now_ms, value_bytes_max, progress, share: &mut *share };
+            let ran = run(&mut call);
+            if !call.is_over() {
+                return false;
+            }
+            // Also one without keys, of which a transaction may have thousands.
+            share.keys = share.keys.saturating_sub(1);
+            if let Err(refused) = ran {
+                assert_eq!(reply.len(), before, "{} was refused after it answered", command.name);
                 reply.error(&refused);
             }
+            (*at, *progress) = (*at + 1, Progress::default());
         }
+        true
     }
+}
+
+/// How much of its keys a command reads.
+pub(super) fn fetch_of(command: &Command, request: &Request) -> Fetch {
+    let Action::Data { fetch, .. } = command.action else { unreachable!("others come elsewhere") };
+    fetch(request)
+}
+
+/// The changes take a while to copy.
+fn are_long(changes: &[Change]) -> bool {
+    let bytes = |(key, value): &Change| key.len() + CHANGE_COST + value.as_ref().map_or(0, Stored::len);
+    changes.iter().map(bytes).sum::<usize>() > LONG_CHANGE_BYTES
 }
 
 impl Database {
@@ -224,9 +291,23 @@ impl Database {
                 return self.end(key, task);
             }
         }
+        if data.is_long {
+            return self.put_slow(key, task);
+        }
+        if !self.ask_for_keys(key, &mut task, usize::MAX) {
+            return self.run(key, task);
+        }
+        self.put(key, task);
+    }
+
+    /// Asks for the next keys, at most so many. True if what was asked for is under way.
+    pub(super) fn ask_for_keys(&mut self, key: SlabKey, task: &mut Task, most: usize) -> bool {
+        let Work::Data(data) = &mut task.work else { unreachable!("only commands on keys read them") };
+        let Stage::Reading(from) = data.stage else { unreachable!("it reads") };
         // Others may overtake it: nobody changes keys that it holds.
-        let is_long = data.holds() && data.view.len() > SHORT_KEYS;
-        for place in 0..data.view.len() {
+        let is_step = data.holds() && data.view.len() > SHORT_KEYS;
+        let end = data.view.len().min(from.saturating_add(most));
+        for place in from..end {
             let (name, fetch) = data.view.key(place);
             let bytes = match fetch {
                 Fetch::Nothing => continue,
@@ -235,19 +316,17 @@ impl Database {
             };
             data.open += 1;
             let request = named(key, place, StoreOp::Retrieve { key: name.to_vec(), offset: 0, bytes });
-            if is_long { self.requests.push_step(request) } else { self.requests.push(request) }
+            if is_step { self.requests.push_step(request) } else { self.requests.push(request) }
         }
-        if data.open == 0 {
-            return self.run(key, task);
-        }
-        self.put(key, task);
+        data.stage = Stage::Reading(end);
+        data.open > 0
     }
 
     /// A request of a task is carried out.
     pub(super) fn on_data(&mut self, key: SlabKey, mut task: Box<Task>, place: usize, outcome: Outcome) {
         let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
         data.open -= 1;
-        if data.stage == Stage::Storing {
+        if matches!(data.stage, Stage::Storing) {
             match outcome {
                 Outcome::Done => {}
                 Outcome::NoRoom => fail(&mut task, "OOM there is no room on the drive: delete keys"),
@@ -267,12 +346,22 @@ impl Database {
             other => unreachable!("{other:?} of a retrieve"),
         }
         let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
-        if data.open > 0 {
+        if data.open > 0 || !data.has_asked_for_all() {
             return self.put(key, task);
         }
+        self.on_all_read(key, task);
+    }
+
+    /// All keys are read.
+    pub(super) fn on_all_read(&mut self, key: SlabKey, mut task: Box<Task>) {
+        let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
         if let Some(failure) = data.failure.take() {
             fail(&mut task, &failure);
             return self.end(key, task);
+        }
+        if data.is_long {
+            data.stage = Stage::Running;
+            return self.put_slow(key, task);
         }
         self.run(key, task);
     }
@@ -298,14 +387,14 @@ impl Database {
                 self.request(key, place, StoreOp::Retrieve { key: name, offset: 0, bytes: total });
                 return true;
             }
-            data.modes = vec![Mode::Shared];
+            (data.modes, data.stage) = (vec![Mode::Shared], Stage::Reading(0));
             data.missing = self.locks.enter(Holder(key.0), data.view.keys().zip([Mode::Shared]));
             if data.missing == 0 {
                 self.ready.push_back(key);
             }
             return true;
         } else {
-            data.join(place, bytes, total)
+            data.join(place, &bytes, total)
         };
         match whole {
             Ok(stored) => {
@@ -335,12 +424,15 @@ impl Database {
     }
 
     /// All keys are read: the commands run, and what changed is stored.
-    fn run(&mut self, key: SlabKey, mut task: Box<Task>) {
+    pub(super) fn run(&mut self, key: SlabKey, mut task: Box<Task>) {
         let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
         match data.purpose {
             Purpose::Expire | Purpose::Note => self.look_at_ends(data),
             Purpose::Single | Purpose::Exec(_) | Purpose::Watch => {
-                data.run(&mut task.reply, self.now_ms, self.settings.value_bytes_max());
+                if !data.run(&mut task.reply, self.now_ms, self.settings.value_bytes_max()) {
+                    data.stage = Stage::Running;
+                    return self.put_slow(key, task);
+                }
             }
         }
         if let (Purpose::Watch, Some((client, _))) = (data.purpose, task.client) {
@@ -368,7 +460,13 @@ impl Database {
             return self.end(key, task);
         }
         (data.stage, data.open) = (Stage::Storing, 1);
-        self.request(key, 0, StoreOp::Change(changes));
+        let is_long = !data.is_single() && are_long(&changes);
+        let request = named(key, 0, StoreOp::Change(changes));
+        if is_long {
+            self.requests.push_long_change(request)
+        } else {
+            self.requests.push(request)
+        }
         self.put(key, task);
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Commands of many steps (a look at hundreds of keys, a walk over all) have lines of their own, of which one step at a time comes
 //! between the requests of others, in turn; so they are in nobody's way for long. What comes later may overtake them: keys they
-//! look at are locked, and a walk sees what is there when it comes by. They overtake nothing that came before. Deliberately not
-//! here: which commands those are.
+//! look at are locked, and a walk sees what is there when it comes by. They overtake nothing that came before. Changes that take
+//! a while to copy have a line, too, and for the same reason anything may overtake them. Deliberately not here: which commands
+//! those are.
 
 use super::super::store::{StoreRequest, Token};
 use std::collections::VecDeque;
@@ -21,6 +22,8 @@ pub(super) struct RequestLine {
     plain: VecDeque<Numbered>,
     /// Of each long command its steps; the one whose turn it is first. None is empty.
     long: VecDeque<VecDeque<Numbered>>,
+    /// Changes of keys that are locked.
+    copied: VecDeque<StoreRequest>,
     /// Steps that the store has.
     out: Vec<Token>,
     came: u64,
@@ -51,16 +54,32 @@ impl RequestLine {
         }
     }
 
-    /// The next request.
-    pub(super) fn poll(&mut self) -> Option<StoreRequest> {
-        let step_goes = self.step_may_go()
+    /// A change that takes a while to copy; nobody else looks at its keys, or changes them, before it is carried out.
+    pub(super) fn push_long_change(&mut self, request: StoreRequest) {
+        self.copied.push_back(request);
+    }
+
+    /// The next of those.
+    pub(super) fn poll_long_change(&mut self) -> Option<StoreRequest> {
+        self.copied.pop_front()
+    }
+
+    /// There is one.
+    pub(super) fn has_long_change(&self) -> bool {
+        !self.copied.is_empty()
+    }
+
+    /// The next request, and whether it is a step; no step if none is wanted now.
+    pub(super) fn poll(&mut self, wants_steps: bool) -> Option<(StoreRequest, bool)> {
+        let step_goes = wants_steps
+            && self.step_may_go()
             && self.plain.front().is_none_or(|(plain, _)| {
                 let step = self.long.front().and_then(|line| line.front());
                 self.was_plain && step.is_some_and(|(step, _)| step < plain)
             });
         self.was_plain = !step_goes;
         if !step_goes {
-            return self.plain.pop_front().map(|(_, request)| request);
+            return self.plain.pop_front().map(|(_, request)| (request, false));
         }
         let mut own = self.long.pop_front()?;
         let (_, request) = own.pop_front()?;
@@ -69,7 +88,7 @@ impl RequestLine {
         }
         self.out.push(request.token);
         assert!(self.out.len() <= STEPS_MAX, "long commands have {} steps at the store", self.out.len());
-        Some(request)
+        Some((request, true))
     }
 
     /// The store has carried a request out.
@@ -99,7 +118,7 @@ mod tests {
     }
 
     fn polled(line: &mut RequestLine) -> Vec<u32> {
-        std::iter::from_fn(|| line.poll()).map(|request| request.token.task).collect()
+        std::iter::from_fn(|| line.poll(true)).map(|(request, _)| request.token.task).collect()
     }
 
     #[test]
@@ -111,6 +130,16 @@ mod tests {
         (4..7).for_each(|task| line.push(request(task, 0)));
         assert_eq!(polled(&mut line), [1, 2, 3, 4, 3, 5, 3, 6, 3]);
         assert!(!line.has_next());
+    }
+
+    #[test]
+    fn steps_go_only_when_they_are_wanted() {
+        let mut line = RequestLine::default();
+        line.push_step(request(1, 0));
+        assert_eq!(line.poll(false), None);
+        line.push(request(2, 0));
+        assert_eq!(line.poll(false), Some((request(2, 0), false)));
+        assert_eq!(line.poll(true), Some((request(1, 0), true)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod clients;
 mod data;
 mod ends;
 mod line;
+mod long;
 mod walk;
 mod watch;
 
@@ -23,7 +24,7 @@ use super::request::Request;
 use super::store::{Outcome, StoreLimits, StoreOp, StoreRequest, Token};
 use super::stored::HEAD_BYTES;
 use clients::Clients;
-use data::Data;
+use data::{Data, Stage};
 use ends::Ends;
 use line::RequestLine;
 use ocssd_base::{Prng, Slab, SlabKey};
@@ -127,6 +128,8 @@ pub struct Database {
     random: Prng,
     /// Tasks that hold all they waited for.
     ready: VecDeque<SlabKey>,
+    /// Long commands that can go on.
+    slow: VecDeque<SlabKey>,
     /// Tasks that began and have not ended, but for a flush.
     active: usize,
     /// A flush of all keys, and whether it has begun: it is alone.
@@ -156,6 +159,7 @@ impl Database {
             cursors: Cursors::new(now_ms),
             random: Prng::new(seed),
             ready: VecDeque::new(),
+            slow: VecDeque::new(),
             active: 0,
             flush: None,
             held_back: VecDeque::new(),
@@ -295,6 +299,10 @@ impl Database {
             }
             Work::Data(data) => {
                 self.active += 1;
+                if data.is_long {
+                    self.put_slow(key, task);
+                    return Taken::Waits;
+                }
                 let is_durable = self.settings.is_durable_at_reply;
                 let waits = data.wait_for_keys(Holder(key.0), &mut self.locks, is_durable);
                 let is_single = data.is_single();
@@ -345,9 +353,21 @@ impl Database {
         self.requests.push(named(key, place, op));
     }
 
-    /// The next request to the store. They are to be carried out in this order.
-    pub fn poll_request(&mut self) -> Option<StoreRequest> {
-        self.requests.poll()
+    /// The next request to the store, and whether it is a step of a long command; none of these if none is wanted now. They are
+    /// to be carried out in this order.
+    pub fn poll_request(&mut self, wants_steps: bool) -> Option<(StoreRequest, bool)> {
+        self.requests.poll(wants_steps)
+    }
+
+    /// The next change that takes a while to copy. It may be carried out at any time: its keys are locked.
+    pub fn poll_long_change(&mut self) -> Option<StoreRequest> {
+        self.requests.poll_long_change()
+    }
+
+    /// There is one.
+    #[must_use]
+    pub fn has_long_change(&self) -> bool {
+        self.requests.has_long_change()
     }
 
     /// There is a request to the store.
@@ -378,11 +398,18 @@ impl Database {
 
     /// A task is over: its client is answered, and those who waited for its keys go on.
     fn end(&mut self, key: SlabKey, task: Box<Task>) {
-        let Task { client, reply, reservation, work } = *task;
-        drop(self.tasks.remove(key));
+        let Task { client, reply, reservation, mut work } = *task;
         if let Some((client, sequence)) = client {
             self.clients.deliver(client, Answer { sequence, reply, reservation });
         }
+        if let Work::Data(data) = &mut work
+            && data.is_long
+        {
+            data.stage = Stage::Leaving;
+            let (reply, reservation) = (Reply::new(Version::Two), self.budget.nothing());
+            return self.put_slow(key, Box::new(Task { client: None, reply, reservation, work }));
+        }
+        drop(self.tasks.remove(key));
         match work {
             Work::Walk(walk) if walk.is_flush() => {
                 self.flush = None;
@@ -395,20 +422,30 @@ impl Database {
             Work::Data(data) => {
                 let mut granted = Vec::new();
                 data.leave_keys(Holder(key.0), &mut self.locks, &mut granted);
-                for Holder(other) in granted {
-                    let other = SlabKey(other);
-                    let task = self.tasks.get_mut(other).as_mut().expect("who waits is in its place");
-                    let Work::Data(data) = &mut task.work else {
-                        unreachable!("only commands on keys wait for keys")
-                    };
-                    if data.on_granted() {
-                        self.ready.push_back(other);
-                    }
-                }
+                self.on_keys_left(granted);
             }
             Work::Save => self.is_flushing &= client.is_some(),
             Work::Walk(_) => {}
         }
+        self.on_ended();
+    }
+
+    /// These hold a key they waited for.
+    fn on_keys_left(&mut self, granted: Vec<Holder>) {
+        for Holder(other) in granted {
+            let other = SlabKey(other);
+            let task = self.tasks.get_mut(other).as_mut().expect("who waits is in its place");
+            let Work::Data(data) = &mut task.work else {
+                unreachable!("only commands on keys wait for keys")
+            };
+            if data.on_granted() {
+                self.ready.push_back(other);
+            }
+        }
+    }
+
+    /// One task less has begun and not ended.
+    fn on_ended(&mut self) {
         self.active -= 1;
         self.begin_flush();
     }

@@ -79,9 +79,11 @@ pub(super) struct Walk {
     from: Vec<u8>,
     /// `from` was seen.
     is_seen: bool,
-    /// Keys found.
+    /// Keys of which one is chosen, or that are deleted.
     found: Vec<Vec<u8>>,
-    found_bytes: usize,
+    /// Keys that are told, as they are told: of many it would take long to write them all at the end.
+    told: Reply,
+    /// Keys that were counted or told.
     count: usize,
     /// Changes are being stored.
     is_storing: bool,
@@ -90,7 +92,7 @@ pub(super) struct Walk {
 impl Walk {
     fn of(aim: Aim, from: Vec<u8>) -> Self {
         let is_seen = !from.is_empty();
-        Self { aim, from, is_seen, found: Vec::new(), found_bytes: 0, count: 0, is_storing: false }
+        Self { aim, from, is_seen, found: Vec::new(), told: Reply::default(), count: 0, is_storing: false }
     }
 
     /// A look for keys that end, behind this one.
@@ -164,9 +166,15 @@ impl Walk {
         keys
     }
 
-    fn keep(&mut self, key: Vec<u8>) {
-        self.found_bytes += key.len() + 32;
-        self.found.push(key);
+    fn tell(&mut self, key: &[u8]) {
+        self.told.bulk(key);
+        self.count += 1;
+    }
+
+    /// The keys that were told, as an array.
+    fn told(&mut self, reply: &mut Reply) {
+        reply.array(self.count);
+        reply.append(std::mem::take(&mut self.told));
     }
 }
 
@@ -245,11 +253,10 @@ impl Database {
                 let pattern = pattern.clone();
                 for key in new {
                     if glob::matches(&pattern, &key) && !self.ends.is_over(&key, self.now_ms) {
-                        walk.keep(key);
+                        walk.tell(&key);
                     }
                 }
-                // The keys, and the answer made of them.
-                if !task.reservation.cover(2 * walk.found_bytes) {
+                if !task.reservation.cover(walk.told.len()) {
                     *reply = Reply::of_error(reply.version(), NO_MEMORY);
                     return true;
                 }
@@ -273,10 +280,7 @@ impl Database {
         if is_end {
             match walk.aim {
                 Aim::Count => reply.length(walk.count),
-                _ => {
-                    reply.array(walk.found.len());
-                    walk.found.iter().for_each(|key| reply.bulk(key));
-                }
+                _ => walk.told(reply),
             }
             return true;
         }
@@ -312,10 +316,10 @@ impl Database {
         for key in taken {
             let matches = pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, &key));
             if is_of_type && matches && !self.ends.is_over(&key, self.now_ms) {
-                walk.keep(key);
+                walk.tell(&key);
             }
         }
-        if !task.reservation.cover(2 * walk.found_bytes) {
+        if !task.reservation.cover(walk.told.len()) {
             task.reply = Reply::of_error(task.reply.version(), NO_MEMORY);
             return true;
         }
@@ -326,8 +330,7 @@ impl Database {
         let cursor = if is_end { 0 } else { self.cursors.note(walk.from.clone()) };
         task.reply.array(2);
         task.reply.bulk(cursor.to_string().as_bytes());
-        task.reply.array(walk.found.len());
-        walk.found.iter().for_each(|key| task.reply.bulk(key));
+        walk.told(&mut task.reply);
         true
     }
 
@@ -340,7 +343,7 @@ impl Database {
                 && walk.found.len() < RANDOM_OF
                 && !self.ends.is_over(&key, self.now_ms)
             {
-                walk.keep(key);
+                walk.found.push(key);
             }
         }
         if walk.found.len() < RANDOM_OF && !was_again {

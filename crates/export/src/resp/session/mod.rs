@@ -122,7 +122,9 @@ impl Session {
     /// Answers whose turn it is go to the send queue.
     fn move_answers(&mut self) {
         while let Some(Some(answer)) = self.window.front_mut().map(Option::take) {
-            self.send_queue.push_text(answer.reply.as_bytes());
+            let (parts, last) = answer.reply.into_parts();
+            parts.into_iter().for_each(|part| self.send_queue.push_shared(part));
+            self.send_queue.push_text(&last);
             self.sending.push(answer.reservation);
             self.window.pop_front();
             self.first += 1;

@@ -50,7 +50,8 @@ impl Served {
             let count = bytes.len().min(self.session.text_wanted());
             let taken = self.session.on_bytes(&bytes[..count], &mut self.dispatcher).unwrap();
             bytes = &bytes[taken..];
-            let mut any = self.lane.give(&mut self.dispatcher);
+            self.dispatcher.begin_round();
+            let mut any = self.lane.give(&mut self.dispatcher) | self.lane.go_on(&mut self.dispatcher);
             self.disks.take(&mut self.dispatcher);
             any |= self.disks.carry_out(0, &mut self.dispatcher);
             while let Some(done) = self.dispatcher.poll_done() {
@@ -154,4 +155,62 @@ fn a_target_that_takes_too_little_is_refused() {
         at: Nanos::ZERO,
     };
     assert!(setup.database().unwrap_err().contains("batches of 2 entries"));
+}
+
+/// A value of 8 MiB was copied to its pieces at once, and everybody waited for it.
+#[test]
+fn a_long_value_is_copied_in_turns_and_others_come_in_between() {
+    let mut served = Served::new([8, 8, 8]);
+    assert_eq!(served.line("set short 1"), "+OK\r\n");
+    let value = vec![b'v'; 290_000];
+    let bytes = request(&[b"set", b"long", &value]);
+    for part in bytes.chunks(served.session.text_wanted()) {
+        assert_eq!(served.session.on_bytes(part, &mut served.dispatcher).unwrap(), part.len());
+    }
+    let mut other = Session::new(served.database.clone(), 1, 0);
+    let mut turns = 0;
+    while served.dispatcher.open_jobs() == 0 {
+        turns += 1;
+        served.dispatcher.begin_round();
+        served.lane.give(&mut served.dispatcher);
+        assert!(served.lane.go_on(&mut served.dispatcher), "nothing happened in turn {turns}");
+        assert!(served.lane.is_eager(Nanos::ZERO) || served.dispatcher.open_jobs() > 0);
+    }
+    assert_eq!(turns, 3, "290 000 bytes, 128 KiB in a turn");
+    // The same, with another that asks after the first turn.
+    served.ask(b"");
+    for part in bytes.chunks(served.session.text_wanted()) {
+        served.session.on_bytes(part, &mut served.dispatcher).unwrap();
+    }
+    served.lane.go_on(&mut served.dispatcher);
+    assert_eq!(served.dispatcher.open_jobs(), 0);
+    other.on_bytes(&request(&[b"get", b"short"]), &mut served.dispatcher).unwrap();
+    served.lane.give(&mut served.dispatcher);
+    assert_eq!(served.dispatcher.open_jobs(), 1, "the short one is at the target first");
+    served.dispatcher.charge(1 << 30);
+    assert!(!served.lane.go_on(&mut served.dispatcher), "the round is over");
+    assert_eq!(served.ask(b""), b"+OK\r\n");
+    assert_eq!(served.ask(&request(&[b"strlen", b"long"])), b":290000\r\n");
+    other.release(&mut served.dispatcher);
+    assert_eq!((served.dispatcher.open_jobs(), served.dispatcher.pool.lent()), (0, 0));
+}
+
+/// All 128 that may be at the target were given at once, and a short command waited two rounds behind them.
+#[test]
+fn steps_of_long_commands_are_given_some_in_each_round() {
+    let mut served = Served::new([200, 8, 8]);
+    let keys: Vec<Vec<u8>> = (0..100).map(|nth| format!("key:{nth}").into_bytes()).collect();
+    let mut exists: Vec<&[u8]> = vec![b"exists"];
+    exists.extend(keys.iter().map(Vec::as_slice));
+    let bytes = request(&exists);
+    assert_eq!(served.session.on_bytes(&bytes, &mut served.dispatcher).unwrap(), bytes.len());
+    while served.database.borrow_mut().go_on() {}
+    for given in [32, 64, 96, 100] {
+        served.dispatcher.begin_round();
+        for _ in 0..3 {
+            served.lane.give(&mut served.dispatcher);
+        }
+        assert_eq!(served.dispatcher.open_jobs(), given);
+    }
+    assert_eq!(served.ask(b""), b":0\r\n");
 }
