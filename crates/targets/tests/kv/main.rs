@@ -10,5 +10,6 @@ mod read_again;
 mod reads_a_get;
 mod rig;
 mod room;
+mod skewed;
 mod torn_copies;
 mod wear;

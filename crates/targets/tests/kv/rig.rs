@@ -55,6 +55,15 @@ impl Rig {
         Self::on(flash, VirtualClock::default(), &[]).expect("it fits")
     }
 
+    /// The same on a drive with so many times as many chunks.
+    pub fn larger(times: u32, options: &[(&'static str, &'static str)]) -> Self {
+        let mut config = config();
+        let geometry = Geometry::example(1, UNITS, CHUNKS * times, SECTORS, 8);
+        config.geometry = Geometry { mw_cunits: 8, ws_min: 4, ..geometry };
+        let flash = Flash::format(config).expect("a sound drive");
+        Self::on(flash, VirtualClock::default(), options).expect("it fits")
+    }
+
     fn on(
         flash: Flash,
         clock: VirtualClock,
