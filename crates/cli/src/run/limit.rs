@@ -130,7 +130,7 @@ fn in_flight(jobs: &[&JobResult], elapsed: Nanos) -> f64 {
 /// Parallel units, the busiest of them if it stands out, and the channels of their groups.
 fn media(finished: &Finished, party: &Party, elapsed: Nanos) -> Vec<Resource> {
     let busy = &finished.counters.unit_busy;
-    let shares: Vec<f64> = party.units.iter().map(|unit| ratio(busy[unit.index()], elapsed)).collect();
+    let shares: Vec<f64> = party.units.iter().map(|unit| share(busy[unit.index()], elapsed)).collect();
     let Some((hottest, most)) = shares.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Vec::new();
     };
@@ -144,7 +144,7 @@ fn media(finished: &Finished, party: &Party, elapsed: Nanos) -> Vec<Resource> {
     groups.sort_unstable();
     groups.dedup();
     let channels: Vec<f64> =
-        groups.iter().map(|&group| ratio(finished.counters.channel_busy[group], elapsed)).collect();
+        groups.iter().map(|&group| share(finished.counters.channel_busy[group], elapsed)).collect();
     resources.push(Resource { name: "channels".to_owned(), share: mean(&channels) });
     resources
 }
@@ -205,6 +205,12 @@ fn amplification(counters: &[Counter]) -> String {
 
 fn mean(shares: &[f64]) -> f64 {
     shares.iter().sum::<f64>() / f64_of(shares.len().max(1))
+}
+
+/// The share of the jobs' time that something of the drive was busy. The drive counts a transfer or program whole when it begins,
+/// or is put in line, so that there is more than that time where a write buffer goes on after the jobs.
+fn share(busy: Nanos, elapsed: Nanos) -> f64 {
+    ratio(busy.min(elapsed), elapsed)
 }
 
 fn ratio(part: Nanos, whole: Nanos) -> f64 {

@@ -29,6 +29,24 @@ fn a_job_that_took_no_time_has_no_rate() {
     assert!(flushed.starts_with("verdict: pass\n"), "{flushed}");
 }
 
+/// Goal: nothing is called busy for longer than the jobs took. Method: a job whose writes the buffer takes, on a drive where an
+/// earlier instance left chunks open, so that the channels have more to do than there was time (179 % was said).
+#[test]
+fn nothing_is_busy_for_longer_than_the_jobs_took() {
+    let program = Program::new();
+    program.good("format a.img --drive tiny --set chunks_per_pu=64");
+    let job = "--name=a --rw=write --size=64k --bs=4k";
+    let faithful = "pblk:mode=faithful,write_buffer_bytes=1000000";
+    for target in ["pblk:over_provisioning_percent=50", faithful, faithful] {
+        let said = program.good(&format!("run --quiet --drive a.img --target {target} {job}"));
+        let limited = said.lines().find(|line| line.starts_with("limited by")).expect("it says what limited");
+        let percents = limited.split(" %").filter_map(|before| before.rsplit(' ').next()?.parse().ok());
+        let most: u32 = percents.max().expect("it says how busy that was");
+        assert_eq!(most, 100, "{limited}");
+        assert!(limited.starts_with("limited by host threads"), "{limited}");
+    }
+}
+
 #[test]
 fn a_verification_that_compared_nothing_is_none() {
     let jobs = "--name=w --rw=write --bs=16k --size=256k --verify=crc32c \
