@@ -229,13 +229,14 @@ impl Segments {
 
     /// The last has one column more.
     pub fn widen_last(&mut self, column: Column) {
+        if self.last_row().1.widen(column) {
+            return;
+        }
         let last = self.last().expect("there is a segment to be widened");
         let columns: Vec<Column> = last.columns.iter().chain(once(column)).collect();
         let segment = Segment::new(last.start, &columns);
-        if !self.last_row().1.widen(column) {
-            self.keep_before(segment.start);
-            self.push(segment);
-        }
+        self.keep_before(segment.start);
+        self.push(segment);
     }
 
     /// None has more columns than units, of which there are so many in all.
