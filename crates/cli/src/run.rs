@@ -5,6 +5,7 @@
 
 mod assemble;
 mod beside;
+mod buffered;
 mod execute;
 mod host_target;
 mod jobs;

@@ -121,7 +121,8 @@ fn verdict(finished: &Finished) -> Verdict {
         let few = || format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job));
         if took_no_time(job) { Some(no_rate(job)) } else { (measured(job) < SAMPLES_MIN).then(few) }
     };
-    let warnings: Vec<String> = finished.jobs.iter().filter_map(caution).collect();
+    let mut warnings: Vec<String> = finished.jobs.iter().filter_map(caution).collect();
+    warnings.extend(super::buffered::caution(finished));
     if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
 }
 

@@ -29,6 +29,34 @@ fn a_job_that_took_no_time_has_no_rate() {
     assert!(flushed.starts_with("verdict: pass\n"), "{flushed}");
 }
 
+/// Goal: a rate of memory is not passed as one of media. Method: each kind of target with a write buffer, and a drive with a cache,
+/// get a job that fits, the same with a flush, and one that does not fit.
+#[test]
+fn a_job_that_memory_took_says_so() {
+    for target in [
+        "pblk --bs=4k",
+        "pblk:mode=faithful --bs=4k",
+        "block_ssd --bs=4k",
+        "linux-pblk:create=yes --bs=4k",
+        "zns --bs=4k",
+        "linear --set cache.sectors=8192 --bs=16k",
+    ] {
+        let verdict = |options: &str| {
+            let job = format!("--name=w --rw=write --iodepth=16 --ioengine=libaio {options}");
+            let answer = Program::new().run(&format!("run --quiet --drive qemu --target {target} {job}"));
+            assert_eq!(answer.code, 0, "{target} {options}: {}{}", answer.out, answer.err);
+            answer.verdict()
+        };
+        let caution = "of the 2.10 MB that they wrote: the rate of writes is that of memory";
+        let said = verdict("--size=2m");
+        assert!(said.contains(caution), "{target}: {said}");
+        for options in ["--size=2m --end_fsync=1", "--size=64m"] {
+            let said = verdict(options);
+            assert!(!said.contains("that of memory"), "{target} {options}: {said}");
+        }
+    }
+}
+
 /// Goal: nothing is called busy for longer than the jobs took. Method: a job whose writes the buffer takes, on a drive where an
 /// earlier instance left chunks open, so that the channels have more to do than there was time (179 % was said).
 #[test]
