@@ -206,7 +206,8 @@ fn unreadable_sectors_stay_so_until_their_chunk_is_reset() {
 fn factory_bad_and_failed_chunks_stay_offline() {
     let place = place();
     let fault = "fault={kind=\"reset_failure\", at=\"g1/p1/c7\"}";
-    let mut drive = create(&place.path, &spec(&["faults.factory_bad=20%", "seed=3", fault]));
+    let mut drive =
+        create(&place.path, &spec(&["chunks_per_pu=8", "faults.factory_bad=20%", "seed=3", fault]));
     let failing = ChunkId(31);
     let states = |flash: &Flash| -> Vec<ChunkState> {
         (0..32).map(|chunk| flash.chunk(ChunkId(chunk)).state).collect()

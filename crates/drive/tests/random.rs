@@ -94,16 +94,18 @@ fn plausible_records(prng: &mut Prng, data: &mut [u8]) {
     }
 }
 
+/// A preset as small as the fuzzer's image.
+fn small(preset: &str) -> DriveSpec {
+    let mut spec = DriveSpec::preset(preset).expect("it exists");
+    spec.apply_all(&["sector_bytes=512", "chunks_per_pu=8"]).expect("the smallest sector, and few chunks");
+    spec
+}
+
 #[test]
 fn settings_of_another_drive_under_a_right_checksum_are_refused() {
-    let small_sectors = |preset: &str| {
-        let mut spec = DriveSpec::preset(preset).expect("it exists");
-        spec.apply("sector_bytes=512").expect("the smallest sector");
-        spec.to_toml()
-    };
-    let odd = small_sectors("odd");
+    let odd = small("odd").to_toml();
     assert!(!open_image(&[&[2], odd.as_bytes()].concat()));
-    let tiny = small_sectors("tiny");
+    let tiny = small("tiny").to_toml();
     assert!(open_image(&[&[2], tiny.as_bytes()].concat()), "the same settings are the same drive");
 }
 
@@ -111,9 +113,7 @@ fn settings_of_another_drive_under_a_right_checksum_are_refused() {
 fn a_whole_image_given_as_bytes_is_accepted() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("a.img");
-    let mut spec = DriveSpec::preset("tiny").expect("it exists");
-    spec.apply("sector_bytes=512").expect("the smallest sector");
-    drop(Image::create(&path, &spec, Existing::Refuse).expect("it is made"));
+    drop(Image::create(&path, &small("tiny"), Existing::Refuse).expect("it is made"));
     let bytes = std::fs::read(&path).expect("it exists");
     assert!(open_image(&[&[0], bytes.as_slice()].concat()));
     assert!(!open_image(&[&[0], &bytes[..bytes.len() - 1]].concat()));

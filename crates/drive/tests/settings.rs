@@ -57,8 +57,13 @@ fn everything_unusual_survives_its_own_text() {
     ];
     spec.apply_all(&settings).unwrap_or_else(|error| panic!("{error}"));
     let faults = [
-        ScheduledFault { kind: FaultKind::EarlyClose, chunk: ChunkId(2 * 8 + 5), sector: Some(24), times: 2 },
-        ScheduledFault { kind: FaultKind::ResetFailure, chunk: ChunkId(8 + 2), sector: None, times: 1 },
+        ScheduledFault {
+            kind: FaultKind::EarlyClose,
+            chunk: ChunkId(2 * 16 + 5),
+            sector: Some(24),
+            times: 2,
+        },
+        ScheduledFault { kind: FaultKind::ResetFailure, chunk: ChunkId(16 + 2), sector: None, times: 1 },
     ];
     assert_eq!(spec.faults, faults);
     let config = &spec.config;
@@ -131,7 +136,7 @@ fn a_fault_of_a_whole_command_may_have_a_status_and_no_other_may() {
 #[test]
 fn a_fault_stays_at_its_named_place_when_counts_change() {
     let mut spec = parse("preset = \"tiny\"\n[[fault]]\nkind = \"high_ecc\"\nat = \"g1/p1/c3\"\n");
-    assert_eq!(spec.faults[0].chunk, ChunkId(3 * 8 + 3));
+    assert_eq!(spec.faults[0].chunk, ChunkId(3 * 16 + 3));
     spec.apply("chunks_per_pu=100").expect("more chunks");
     assert_eq!(spec.faults[0].chunk, ChunkId(3 * 100 + 3));
     let error = spec.apply("groups=1").expect_err("the fault's group is gone").to_string();
@@ -163,7 +168,7 @@ const BAD: &[(&str, &[&str])] = &[
         "wear_index_threshold = 256",
         &["wear_index_threshold is 256, but must be a whole number from 0 to 255"],
     ),
-    ("lba_format.chunk_bits = 2", &["lba_format.chunk_bits is 2, but must be 3 to 32"]),
+    ("lba_format.chunk_bits = 3", &["lba_format.chunk_bits is 3, but must be 4 to 32"]),
     ("capabilities.vector_copy = 1", &["capabilities.vector_copy is 1, but must be true or false"]),
     ("revision = \"3.0\"", &["revision is \"3.0\", but must be \"2.0\" or \"1.2\""]),
     ("payload = \"zeros\"", &["payload is \"zeros\", but must be \"bytes\"", "\"stamp\""]),
@@ -246,8 +251,8 @@ const BAD: &[(&str, &[&str])] = &[
         &["fault[0].at is \"0/0/0\", but must be a chunk such as"],
     ),
     (
-        "[[fault]]\nkind = \"high_ecc\"\nat = \"g0/p0/c8\"",
-        &["fault[0].at is g0/p0/c8/s0, but the drive has g0..g1"],
+        "[[fault]]\nkind = \"high_ecc\"\nat = \"g0/p0/c16\"",
+        &["fault[0].at is g0/p0/c16/s0, but the drive has g0..g1"],
     ),
     (
         "[[fault]]\nkind = \"high_ecc\"\nat = \"g0/p0/c7/s32\"",

@@ -68,7 +68,7 @@ pub const ALL: &[Preset] = &[
         about: "a QLC drive with 64 KiB pages over four planes, 8 x 4 units",
         make: drives::qlc,
     },
-    Preset { name: "tiny", about: "2 x 2 units of 8 small chunks, for tests", make: small::tiny },
+    Preset { name: "tiny", about: "2 x 2 units of 16 small chunks, for tests", make: small::tiny },
     Preset {
         name: "odd",
         about: "3 x 5 units, ws_opt 24, no power of two anywhere, for tests",

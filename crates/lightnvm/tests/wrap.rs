@@ -14,6 +14,7 @@ const WRITE: Op = Op::Write { fua: false };
 fn drive() -> (Flash, Buffers, BufId) {
     let mut config = presets::find("tiny").expect("a preset").config();
     config.geometry.mw_cunits = 0;
+    config.geometry.chunks_per_pu = 8;
     let flash = Flash::format(config).expect("settings that can be used");
     let mut buffers = Buffers::new(flash.payload_format());
     let buffer = buffers.take(64);

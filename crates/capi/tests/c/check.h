@@ -33,7 +33,7 @@ static inline void check_says(const char *words, int line)
 
 #define CHECK_SAYS(words) check_says(words, __LINE__)
 
-/* A fresh tiny drive: 2 x 2 units of 8 chunks of 32 sectors; ws_min 4, ws_opt 8, mw_cunits 8. */
+/* A fresh tiny drive: 2 x 2 units of 16 chunks of 32 sectors; ws_min 4, ws_opt 8, mw_cunits 8. */
 static inline ocssd_drive *tiny(uint32_t clock)
 {
     ocssd_drive_options options = {0};

@@ -90,7 +90,7 @@ static void mark(ocssd_command *command, unsigned count, unsigned kind)
 static void bad_blocks(ocssd_drive *drive)
 {
     static uint64_t blocks[3] = {1 << 5, 2 << 5, 3 << 5};
-    static uint8_t table[64 + 16];
+    static uint8_t table[64 + 32];
     uint64_t address = (uint64_t)(uintptr_t)blocks;
     ocssd_command command, get;
     ocssd_completion ended;

@@ -30,6 +30,17 @@ fn jobs_of_512_bytes_run_and_verify_and_their_image_is_read_again() {
 }
 
 #[test]
+fn the_smallest_preset_has_room_for_every_kind_of_blocks_and_zones() {
+    let pblks = ["pblk", "pblk:mode=faithful", "block_ssd", "linux-pblk:create=yes"];
+    for target in pblks.into_iter().chain(["linear", "ox-block", "zns"]) {
+        // More than the drive holds, so that what is stale is collected.
+        let job = "--name=a --rw=randwrite --bs=16k --io_size=16m --end_fsync=1";
+        let said = Program::new().good(&format!("run --quiet --drive tiny --target {target} {job}"));
+        assert!(said.starts_with("verdict: pass\n"), "{target}: {said}");
+    }
+}
+
+#[test]
 fn a_black_box_does_what_pblk_over_all_units_does() {
     let program = Program::new();
     let hash = |target: &str| {

@@ -35,10 +35,10 @@ impl Drop for Scratch {
     }
 }
 
-/// The settings of the sound image: the smallest preset with the smallest sectors.
+/// The settings of the sound image: half of the smallest preset with the smallest sectors.
 fn sound_spec() -> DriveSpec {
     let mut spec = DriveSpec::preset("tiny").expect("the preset exists");
-    spec.apply("sector_bytes=512").expect("the smallest sector");
+    spec.apply_all(&["sector_bytes=512", "chunks_per_pu=8"]).expect("the smallest sector, and few chunks");
     spec
 }
 

@@ -50,6 +50,7 @@ fn flush(flash: &mut Flash, now: &mut Nanos) {
 fn spec(seed: u64) -> DriveSpec {
     let mut spec = DriveSpec::preset("tiny").expect("the preset exists");
     let settings = [
+        "chunks_per_pu=8",
         "mw_cunits=0",
         "sector_bytes=512",
         "faults.write_next_unit=10%",

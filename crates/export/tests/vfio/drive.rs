@@ -10,6 +10,8 @@ use ocssd_lightnvm::Payload;
 /// The preset for tests, whose media is faster than a socket.
 pub fn tiny(revision: Revision) -> PciDrive {
     let mut config = presets::find("tiny").expect("a preset").config();
+    config.geometry.chunks_per_pu = 8;
+    config.geometry.lba_format.chunk_bits = 3;
     config.revision = revision;
     config.geometry.capabilities.multiple_resets = revision == Revision::V12;
     config.geometry.capabilities.early_reset = revision == Revision::V12;

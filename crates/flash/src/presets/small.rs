@@ -13,10 +13,10 @@ const LINK: LinkConfig = LinkConfig {
     command: Nanos::from_micros(5),
 };
 
-/// 2 x 2 units, 8 chunks of 32 sectors each: 512 KiB a unit.
+/// 2 x 2 units, 16 chunks of 32 sectors each: 2 MiB a unit.
 pub(super) fn tiny() -> Config {
     let capabilities = Capabilities { vector_copy: true, ..Capabilities::default() };
-    let geometry = Geometry { ws_min: 4, mw_cunits: 8, capabilities, ..Geometry::example(2, 2, 8, 32, 8) };
+    let geometry = Geometry { ws_min: 4, mw_cunits: 8, capabilities, ..Geometry::example(2, 2, 16, 32, 8) };
     let media = MediaConfig {
         cell: CellType::Mlc,
         planes: 2,

@@ -14,9 +14,11 @@ pub const OOB: usize = 16;
 /// Where lists and metadata pretend to be; only that it is not 0 matters.
 pub const SOMEWHERE: HostAddress = HostAddress(0x1000);
 
-/// The tiny drive, with real bytes: 2 x 2 units of 8 chunks of 32 sectors; ws_min 4, ws_opt 8, mw_cunits 8.
+/// The tiny drive, with real bytes and half its chunks: 2 x 2 units of 8 chunks of 32 sectors; ws_min 4, ws_opt 8, mw_cunits 8.
 pub fn tiny() -> Config {
     let mut config = presets::find("tiny").expect("a preset").config();
+    config.geometry.chunks_per_pu = 8;
+    config.geometry.lba_format.chunk_bits = 3;
     config.payload = Payload::Bytes;
     config
 }

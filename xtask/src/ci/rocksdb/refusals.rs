@@ -18,7 +18,7 @@ pub fn run(rocks: &Rocks) -> Result<()> {
         ("drive=drive.toml,clock=sun", "wall or virtual"),
         ("drive=drive.toml,color=blue", "no option \"color\""),
         ("drive=drive.toml,target=pblk", "a store needs tables"),
-        ("drive=tiny", "needs"),
+        ("drive=tiny,on=pu:0", "needs"),
     ] {
         let told =
             rocks.program(&Program::DbBench, store).args(["--benchmarks=fillseq", "--num=10"]).fails()?;
