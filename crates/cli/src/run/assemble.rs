@@ -238,13 +238,18 @@ fn parties(named: &[JobTarget], plan: &JobPlan) -> Vec<Party> {
         jobs: Vec::new(),
         units: named_target.units.clone(),
         writers: host.as_ref().map(|(_, config)| config.writers),
+        cores: 0,
         is_paced: false,
     };
     let mut parties: Vec<Party> = named.iter().map(party).collect();
     for (number, planned) in plan.clones().enumerate() {
         let party = &mut parties[planned.target.index()];
         party.jobs.push(number);
+        party.cores = party.cores.saturating_add(planned.job.options.iodepth);
         party.is_paced |= planned.job.given.iter().any(|(name, _)| PACING.contains(&name.as_str()));
+    }
+    for (party, one) in parties.iter_mut().zip(named) {
+        party.cores = one.host.as_ref().map_or(party.cores, |(_, config)| party.cores.min(config.cores));
     }
     parties
 }

@@ -28,6 +28,8 @@ pub struct Party {
     pub units: Vec<PuId>,
     /// The writer threads of its host, if the host's processors take time.
     pub writers: Option<u32>,
+    /// Cores of its host that the I/Os in flight, a thread each, keep busy at once at most.
+    pub cores: u32,
     /// One of its jobs holds itself back, by a rate or by thinking.
     pub is_paced: bool,
 }
@@ -65,13 +67,7 @@ fn sentence(
     }
     let mut resources = media(finished, party, elapsed);
     resources.extend(link(finished));
-    resources.extend(host(
-        &finished.targets[number].1,
-        &finished.targets_before[number],
-        party,
-        jobs.len(),
-        elapsed,
-    ));
+    resources.extend(host(&finished.targets[number].1, &finished.targets_before[number], party, elapsed));
     let busiest = resources.iter().enumerate().max_by(|(_, a), (_, b)| a.share.total_cmp(&b.share))?;
     let (place, Resource { name, share }) = busiest;
     let others = |left_out: Option<usize>| {
@@ -156,7 +152,8 @@ fn link(finished: &Finished) -> Option<Resource> {
     let sector_bytes = u128::from(finished.geometry.sector_bytes);
     let time = |sectors: u64, bytes_per_second: u64| {
         let nanos = u128::from(sectors) * sector_bytes * 1_000_000_000 / u128::from(bytes_per_second.max(1));
-        ratio_wide(nanos, elapsed)
+        // Sectors are counted when a command comes, and may be on the link after the jobs.
+        ratio_wide(nanos, elapsed).min(1.0)
     };
     let share = time(counters.sectors_read, finished.link.read_bytes_per_second)
         .max(time(counters.sectors_written, finished.link.write_bytes_per_second));
@@ -164,20 +161,14 @@ fn link(finished: &Finished) -> Option<Resource> {
 }
 
 /// The host's processors: the jobs' threads, the writers', and the lock between them.
-fn host(
-    after: &[Counter],
-    before: &[Counter],
-    party: &Party,
-    threads: usize,
-    elapsed: Nanos,
-) -> Vec<Resource> {
+fn host(after: &[Counter], before: &[Counter], party: &Party, elapsed: Nanos) -> Vec<Resource> {
     let Some(writers) = party.writers else { return Vec::new() };
     let spent = |name: &str| Nanos(count(after, name).saturating_sub(count(before, name)));
-    let each = |time: Nanos, of: usize| ratio(time, elapsed) / f64_of(of.max(1));
-    let writers = usize::try_from(writers).expect("few writers");
+    // Work is counted whole when a request begins, and some of it may come after the jobs.
+    let each = |time: Nanos, of: u32| (ratio(time, elapsed) / f64::from(of.max(1))).min(1.0);
     let job_threads = spent("host_cpu_ns") + spent("host_lock_held_ns") + spent("host_spin_ns");
     let all = [
-        ("host threads", each(job_threads, threads)),
+        ("host threads", each(job_threads, party.cores)),
         ("host writers", each(spent("host_writer_cpu_ns"), writers)),
         ("ring lock", each(spent("host_lock_held_ns"), 1)),
     ];
