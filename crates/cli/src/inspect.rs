@@ -45,7 +45,7 @@ fn show_rows(rows: &[(String, String)], as_json: bool) {
     } else {
         let lines: Vec<Vec<String>> =
             rows.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
-        table::print(&["", ""], &lines);
+        table::print_folded(&["", ""], &lines);
     }
 }
 

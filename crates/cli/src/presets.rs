@@ -2,6 +2,7 @@
 
 use crate::table;
 use ocssd_flash::presets;
+use ocssd_workload::results::fold::fold;
 use serde_json::json;
 
 /// Lists them.
@@ -27,8 +28,8 @@ pub fn presets(as_json: bool) {
             vec![format!("{}{mark}", preset.name), units, table::bytes(bytes), preset.about.to_owned()]
         })
         .collect();
-    table::print(&["preset", "groups x units", "capacity", "about"], &rows);
-    table::line(
+    table::print_folded(&["preset", "groups x units", "capacity", "about"], &rows);
+    table::line(&fold(
         "\n* used when no drive is named. `ocssd inspect PRESET toml` prints one as a file to change.",
-    );
+    ));
 }

@@ -1,6 +1,7 @@
 //! Aligned tables for people, and JSON for programs, from the same rows.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use ocssd_workload::results::fold::COLUMNS;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write, stdout};
@@ -40,8 +41,22 @@ pub fn print(header: &[&str], rows: &[Vec<String>]) {
 
 /// The same as text.
 pub fn text(header: &[&str], rows: &[Vec<String>]) -> String {
+    arranged(header, rows).set_content_arrangement(ContentArrangement::Disabled).trim_fmt()
+}
+
+/// A table whose sentences go on in the next line where they do not fit a terminal; what programs read is in JSON.
+pub fn print_folded(header: &[&str], rows: &[Vec<String>]) {
+    line(&folded(header, rows));
+}
+
+fn folded(header: &[&str], rows: &[Vec<String>]) -> String {
+    let width = u16::try_from(COLUMNS).expect("a terminal is narrower");
+    arranged(header, rows).set_content_arrangement(ContentArrangement::Dynamic).set_width(width).trim_fmt()
+}
+
+fn arranged(header: &[&str], rows: &[Vec<String>]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::NOTHING);
     if header.iter().any(|name| !name.is_empty()) {
         table.set_header(header);
     }
@@ -56,7 +71,7 @@ pub fn text(header: &[&str], rows: &[Vec<String>]) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.trim_fmt()
+    table
 }
 
 /// Whether a terminal may be sent colours, by the values of `NO_COLOR` (any text forbids them, no-color.org) and `TERM`.
@@ -89,6 +104,21 @@ mod tests {
         let rows =
             [["a", "10", ""], ["b", "5", ""], ["c", "", ""]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(text(&["", "n", "m"], &rows), "     n  m\n a  10\n b   5\n c");
+    }
+
+    #[test]
+    fn a_sentence_that_does_not_fit_a_terminal_goes_on_in_the_next_line() {
+        let about =
+            "a drive of which more is to be told than one line has room for, and then some of it again";
+        let rows = [["westlake", "2.29 TB", about], ["tiny", "8.39 MB", "small"]];
+        let shown =
+            folded(&["preset", "capacity", "about"], &rows.map(|row| row.map(str::to_owned).to_vec()));
+        assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
+        assert_eq!(shown.lines().count(), 4, "{shown}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for word in words(about) {
+            assert!(words(&shown).contains(&word), "{word} is torn in:\n{shown}");
+        }
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn list(as_json: bool) {
         vec![id, one.title.to_owned(), one.source.to_owned()]
     };
     let rows: Vec<Vec<String>> = catalogue::ALL.iter().map(row).collect();
-    table::print(&["experiment", "what it shows", "source"], &rows);
+    table::print_folded(&["experiment", "what it shows", "source"], &rows);
 }
 
 fn present(

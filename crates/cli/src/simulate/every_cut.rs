@@ -10,6 +10,7 @@ use ocssd_sim::exhaustive::{Explored, explore};
 use ocssd_sim::swarm::Size;
 use ocssd_sim::tally::Tally;
 use ocssd_targets::registry::Kind;
+use ocssd_workload::results::fold::fold;
 use serde_json::json;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -94,11 +95,11 @@ fn command(args: &SimulateArgs, seed: u64) -> String {
 fn print(args: &SimulateArgs, all: &All, took: Duration) {
     summary::print(&all.tally, Size::Tiny);
     let seconds = took.as_secs_f64();
-    table::line(&format!(
+    table::line(&fold(&format!(
         "\n{} seeds of {} steps: {} device events, a power cut after each; {} states mounted and read, {} of them after a \
          second cut during the mount, in {seconds:.1} s",
         all.seeds, args.steps, all.events, all.states, all.states_cut_twice
-    ));
+    )));
     match &all.failure {
         None if all.is_interrupted => table::line(&format!(
             "\nverdict: interrupted: every promise was kept in every state of the {} seeds that were run",

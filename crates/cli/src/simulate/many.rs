@@ -11,6 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::table;
 use ocssd_sim::campaign::{Campaign, Found, Outcome, Stopped, search_until};
 use ocssd_targets::registry::Kind;
+use ocssd_workload::results::fold::fold;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
@@ -82,16 +83,16 @@ fn world<'a>(args: &'a SimulateArgs, campaign: &Campaign<'a>, found: &Found) -> 
 
 fn print(args: &SimulateArgs, campaign: &Campaign<'_>, outcome: &Outcome) {
     summary::print(&outcome.tally, campaign.size);
-    table::line(&format!(
+    table::line(&fold(&format!(
         "\nseeds {} of {} worlds, target {}, {} threads: {}",
         in_words(outcome),
         ask::size_name(args.size),
         campaign.kind.name,
         campaign.jobs,
         Speed::of(outcome).in_words()
-    ));
+    )));
     if let Some(reason) = &outcome.unfit_reason {
-        table::line(&format!("no drive could be found for {} seeds, as: {reason}", outcome.unfit));
+        table::line(&fold(&format!("no drive could be found for {} seeds, as: {reason}", outcome.unfit)));
     }
     let (first, others) = match outcome.failures.as_slice() {
         [] => (None, &[][..]),

@@ -5,6 +5,7 @@ use crate::table;
 use ocssd_sim::campaign::{Outcome, cuts};
 use ocssd_sim::swarm::Size;
 use ocssd_sim::tally::Tally;
+use ocssd_workload::results::fold::fold;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub fn print(tally: &Tally, size: Size) {
     }
     let never = never(&marks);
     if !never.is_empty() {
-        table::line(&format!("never happened: {}", never.join(", ")));
+        table::line(&fold(&format!("never happened: {}", never.join(", "))));
     }
 }
 

@@ -85,6 +85,25 @@ fn what_limited_a_run_is_what_was_busy() {
 }
 
 #[test]
+fn text_fits_a_terminal_of_80_columns() {
+    let program = Program::new();
+    for arguments in [
+        "simulate --size tiny --seeds 0..4",
+        "simulate --exhaustive --steps 3 --seeds 0..1",
+        "inspect qemu",
+        "inspect qemu geometry",
+        "presets",
+        "experiment list",
+        "targets",
+        "run --quiet --drive qemu --target pblk --name=a --rw=randrw --bs=4k --size=4m",
+    ] {
+        let said = program.good(arguments);
+        let long: Vec<&str> = said.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{arguments}: {long:#?}");
+    }
+}
+
+#[test]
 fn a_terminal_gets_colour_unless_no_color_is_set() {
     let run = |no_color: &str| {
         let line = format!("'{}' run --quiet --drive qemu {READS}", env!("CARGO_BIN_EXE_ocssd"));
