@@ -113,12 +113,15 @@ impl CheckpointPage {
         out[48..52].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Of which checkpoint a page is, as its first bytes say it: who has read no more of it cannot know whether it is torn.
+    /// Of which checkpoint a page is, and which of its pages, as its first bytes say it: who has read no more of it cannot know
+    /// whether it is torn.
     #[must_use]
-    pub fn claimed(begin: &[u8]) -> Option<Serial> {
+    pub fn claimed(begin: &[u8]) -> Option<(Serial, PageIndex)> {
         let header = begin.first_chunk::<CHECKPOINT_HEADER_BYTES>()?;
         let is_page = header[..4] == MAGIC && header[4..6] == VERSION.to_le_bytes();
-        is_page.then(|| Serial(u64::from_le_bytes(header[16..24].try_into().expect("eight bytes"))))
+        let serial = Serial(u64::from_le_bytes(header[16..24].try_into().expect("eight bytes")));
+        is_page
+            .then(|| (serial, PageIndex(u32::from_le_bytes(header[24..28].try_into().expect("four bytes")))))
     }
 
     /// The page in these bytes, and its piece of the image.

@@ -4,9 +4,8 @@
 //! the checkpoints worth reading, and then only the pages of one.
 
 use super::SectionName;
-use super::page::{CheckpointPage, PageIndex, Serial};
+use super::page::{CheckpointPage, CheckpointPageError, PageIndex, Serial};
 use super::writer::SECTION_HEADER_BYTES;
-use crate::tag::checksum;
 use ocssd_base::usize_of;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -65,65 +64,125 @@ impl fmt::Display for CheckpointError {
 impl std::error::Error for CheckpointError {}
 
 /// The pages of one image.
-type Pages = BTreeMap<PageIndex, (CheckpointPage, Vec<u8>)>;
+#[derive(Clone, Debug)]
+struct Pages {
+    /// The image as far as its pages are there without a gap.
+    image: Vec<u8>,
+    /// The checksum of that.
+    sum: crc32fast::Hasher,
+    /// The page that goes on with it.
+    next: PageIndex,
+    /// Pages behind a gap, and their pieces.
+    ahead: BTreeMap<PageIndex, Vec<u8>>,
+    commit: Option<CheckpointPage>,
+}
 
 /// The pages that were found, by checkpoint and image: a mount that was cut may have left pages of another image under the
 /// same number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Checkpoints {
     found: BTreeMap<(Serial, u32), Pages>,
+    /// Pages that there are to be found, at most.
+    pages_max: usize,
 }
 
 impl Checkpoints {
-    /// Takes a page that was found.
-    pub fn add(&mut self, page: CheckpointPage, piece: &[u8]) {
-        self.found
-            .entry((page.serial, page.image_crc))
-            .or_default()
-            .insert(page.index, (page, piece.to_vec()));
+    /// None yet, of so many pages at most: what a page says of its image is believed only as far as these can hold it, for a
+    /// checkpoint may be as long as memory is large.
+    #[must_use]
+    pub const fn of_pages(pages_max: usize) -> Self {
+        Self { found: BTreeMap::new(), pages_max }
+    }
+
+    /// Takes a page that was found. Pages that come in the order of their indices are copied once.
+    ///
+    /// # Errors
+    /// [`CheckpointPageError`] if these bytes are none.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<CheckpointPage, CheckpointPageError> {
+        let (page, piece) = CheckpointPage::decode(bytes)?;
+        let room = page.image_bytes.min(u64::from(page.bytes).saturating_mul(u64_of(self.pages_max)));
+        let empty = || Pages::with_room(usize::try_from(room).unwrap_or_default());
+        self.found.entry((page.serial, page.image_crc)).or_insert_with(empty).take(page, piece);
+        Ok(page)
     }
 
     /// The checkpoints of which a page was found, newest first.
-    pub fn newest(&self) -> impl Iterator<Item = Serial> + '_ {
+    pub(super) fn newest(&self) -> impl Iterator<Item = Serial> + '_ {
         let mut last = None;
         self.found.keys().rev().map(|key| key.0).filter(move |&serial| last.replace(serial) != Some(serial))
     }
 
-    /// What a checkpoint holds, if it is whole.
+    /// What a checkpoint holds, if it is whole; its pages are forgotten.
     ///
     /// # Errors
     /// [`CheckpointError`] if it is not: it was cut short, or the media lost a part.
-    pub fn assemble(&self, serial: Serial) -> Result<Sections, CheckpointError> {
-        let images = self.found.range((serial, 0)..=(serial, u32::MAX)).map(|(_, pages)| assemble(pages));
-        images.reduce(Result::or).unwrap_or(Err(CheckpointError::NotCommitted))
+    pub fn assemble(&mut self, serial: Serial) -> Result<Sections, CheckpointError> {
+        let mut found = Err(CheckpointError::NotCommitted);
+        for (_, pages) in self.found.extract_if((serial, 0)..=(serial, u32::MAX), |_, _| true) {
+            found = found.or(pages.assemble());
+        }
+        found
     }
 
-    /// The newest whole checkpoint.
-    #[must_use]
-    pub fn newest_whole(&self) -> Option<(Serial, Sections)> {
-        self.newest().find_map(|serial| self.assemble(serial).ok().map(|sections| (serial, sections)))
+    /// The newest whole checkpoint; pages of it and of newer ones are forgotten.
+    pub fn newest_whole(&mut self) -> Option<(Serial, Sections)> {
+        let serials: Vec<Serial> = self.newest().collect();
+        serials.into_iter().find_map(|serial| self.assemble(serial).ok().map(|sections| (serial, sections)))
     }
 }
 
-fn assemble(pages: &Pages) -> Result<Sections, CheckpointError> {
-    let commit = pages.values().map(|(page, _)| *page).find(CheckpointPage::is_commit);
-    let commit = commit.ok_or(CheckpointError::NotCommitted)?;
-    // What the commit page says is not true of a damaged one, and a checkpoint may be as long as memory is large.
-    let held = pages.values().map(|(_, piece)| piece.len()).sum();
-    let mut image = Vec::with_capacity(held);
-    for index in (0..commit.pages).map(PageIndex) {
-        let (page, piece) = pages.get(&index).ok_or(CheckpointError::Page(index))?;
-        assert_eq!(page.image_crc, commit.image_crc, "a page was filed under another image");
-        image.extend_from_slice(piece);
+impl Pages {
+    fn with_room(bytes: usize) -> Self {
+        Self {
+            image: Vec::with_capacity(bytes),
+            sum: crc32fast::Hasher::new(),
+            next: PageIndex(0),
+            ahead: BTreeMap::new(),
+            commit: None,
+        }
     }
-    let is_whole =
-        u64::try_from(image.len()) == Ok(commit.image_bytes) && checksum(&image) == commit.image_crc;
-    if !is_whole {
-        return Err(CheckpointError::Image);
+
+    fn take(&mut self, page: CheckpointPage, piece: &[u8]) {
+        if page.is_commit() {
+            self.commit = Some(page);
+        } else if page.index == self.next {
+            self.append(piece);
+            while let Some(piece) = self.ahead.remove(&self.next) {
+                self.append(&piece);
+            }
+            assert!(
+                self.ahead.first_key_value().is_none_or(|(&ahead, _)| ahead > self.next),
+                "a page is kept back"
+            );
+        } else if page.index > self.next {
+            self.ahead.insert(page.index, piece.to_vec());
+        }
+        // Else it is a second copy of a page, which was written elsewhere because its first write seemed to fail.
     }
-    assert!(image.len() <= held, "more bytes than all pages have");
-    let places = places(&image).ok_or(CheckpointError::Image)?;
-    Ok(Sections { image, places })
+
+    /// The checksum is taken while the piece is in the cache.
+    fn append(&mut self, piece: &[u8]) {
+        self.image.extend_from_slice(piece);
+        self.sum.update(piece);
+        self.next.0 += 1;
+    }
+
+    fn assemble(self) -> Result<Sections, CheckpointError> {
+        let commit = self.commit.ok_or(CheckpointError::NotCommitted)?;
+        if self.next.0 < commit.pages {
+            return Err(CheckpointError::Page(self.next));
+        }
+        let has_all = self.next.0 == commit.pages && u64_of(self.image.len()) == commit.image_bytes;
+        if !has_all || self.sum.finalize() != commit.image_crc {
+            return Err(CheckpointError::Image);
+        }
+        let places = places(&self.image).ok_or(CheckpointError::Image)?;
+        Ok(Sections { image: self.image, places })
+    }
+}
+
+fn u64_of(length: usize) -> u64 {
+    u64::try_from(length).expect("a length fits 64 bits")
 }
 
 fn places(image: &[u8]) -> Option<Vec<(SectionName, Range<usize>)>> {

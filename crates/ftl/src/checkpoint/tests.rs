@@ -29,9 +29,10 @@ fn page() -> Vec<u8> {
 }
 
 fn found(media: &[Vec<u8>]) -> Checkpoints {
-    let mut found = Checkpoints::default();
-    for (page, piece) in media.iter().filter_map(|bytes| CheckpointPage::decode(bytes).ok()) {
-        found.add(page, piece);
+    let mut found = Checkpoints::of_pages(media.len());
+    // Torn pages are none.
+    for bytes in media {
+        let _ = found.take(bytes);
     }
     found
 }
@@ -126,7 +127,7 @@ fn a_checkpoint_that_lost_a_page_gives_way_to_the_one_before() {
     for lost in before..media.len() {
         let mut left = media.clone();
         left.remove(lost);
-        let found = found(&left);
+        let mut found = found(&left);
         assert!(found.assemble(Serial(2)).is_err(), "without page {lost}");
         assert_eq!(found.newest_whole().map(|(serial, _)| serial), Some(Serial(1)), "without page {lost}");
     }
@@ -151,6 +152,43 @@ fn pages_of_two_tries_of_one_number_are_not_mixed() {
 }
 
 #[test]
+fn pages_make_the_same_image_in_whatever_order_they_come_and_twice() {
+    let seed = 5;
+    let mut prng = Prng::new(seed);
+    let content = (vec![1; 10], (0..=255).collect::<Vec<u8>>().repeat(3));
+    let mut media = Vec::new();
+    write_all(&mut begin(1, &content), &mut media);
+    media.extend(media.clone());
+    for _ in 0..50 {
+        for last in (1..media.len()).rev() {
+            let other = usize::try_from(prng.below(u64::try_from(last + 1).expect("small"))).expect("small");
+            media.swap(last, other);
+        }
+        let (_, sections) =
+            found(&media).newest_whole().unwrap_or_else(|| panic!("seed {seed}: no checkpoint"));
+        assert_eq!(sections.get(*b"map     "), Ok(content.1.as_slice()), "seed {seed}");
+    }
+}
+
+/// Each page is whole by its checksum, and the first says that the image has 2^60 bytes.
+#[test]
+fn a_page_that_lies_of_its_image_takes_no_more_memory_than_pages_have() {
+    let page = CheckpointPage {
+        instance: InstanceId::new(1),
+        serial: Serial(1),
+        index: PageIndex(0),
+        pages: 1,
+        image_bytes: 1 << 60,
+        image_crc: 7,
+        bytes: 4,
+    };
+    let mut media = vec![vec![0; 128]; 2];
+    page.encode(&[1; 4], &mut media[0]);
+    CheckpointPage { index: PageIndex(1), bytes: 0, ..page }.encode(&[], &mut media[1]);
+    assert_eq!(found(&media).assemble(Serial(1)), Err(CheckpointError::Image));
+}
+
+#[test]
 fn bytes_that_are_no_page_are_told_by_what_is_wrong() {
     let mut out = page();
     assert_eq!(CheckpointPage::decode(&out), Err(CheckpointPageError::NotACheckpointPage));
@@ -170,8 +208,8 @@ fn the_begin_of_a_page_says_of_which_checkpoint_it_is() {
     let mut media = Vec::new();
     write_all(&mut writer, &mut media);
     assert!(media.len() > 2, "a page of the image, another, and the commit page");
-    for page in &mut media {
-        assert_eq!(CheckpointPage::claimed(&page[..CHECKPOINT_HEADER_BYTES]), Some(Serial(3)));
+    for (index, page) in (0..).map(PageIndex).zip(&mut media) {
+        assert_eq!(CheckpointPage::claimed(&page[..CHECKPOINT_HEADER_BYTES]), Some((Serial(3), index)));
         assert_eq!(CheckpointPage::claimed(&page[..CHECKPOINT_HEADER_BYTES - 1]), None, "a header cut short");
         page[4] ^= 1;
         assert_eq!(CheckpointPage::claimed(page), None, "a version that is not known");

@@ -6,7 +6,7 @@
 use super::*;
 use crate::recovery::found::LogEnd;
 use ocssd_base::{Prng, usize_of};
-use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, SectionName, Serial};
+use ocssd_ftl::checkpoint::{Checkpoints, SectionName, Serial};
 use ocssd_ftl::log::{Generation, LogEntry, LogPage, Lsn, Replay, TransactionId};
 use ocssd_ftl::{Append, ChunkIndex, InstanceGeometry, InstanceId, UnitIndex};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat, PuId, Status};
@@ -99,13 +99,13 @@ impl PageChunks for Model {
 /// What recovery finds on the drive as it is: where the log behind the newest whole checkpoint ends, and the newest generation
 /// and checkpoint of any page.
 fn recover(model: &Model) -> (Option<LogEnd>, (Generation, Serial)) {
-    let (mut checkpoints, mut replay) = (Checkpoints::default(), Replay::default());
+    let pages = model.chunks.iter().map(|chunk| chunk.pages.len()).sum();
+    let (mut checkpoints, mut replay) = (Checkpoints::of_pages(pages), Replay::default());
     let (mut newest, mut instance) = ((Generation(0), Serial(0)), InstanceId::new(0));
     for bytes in model.chunks.iter().flat_map(|chunk| chunk.pages.values()) {
-        if let Ok((page, piece)) = CheckpointPage::decode(bytes) {
+        if let Ok(page) = checkpoints.take(bytes) {
             newest.1 = newest.1.max(page.serial);
             instance = page.instance;
-            checkpoints.add(page, piece);
         } else {
             let page = LogPage::<LogEntry>::decode(bytes).expect("a page of the log");
             newest.0 = newest.0.max(page.generation);

@@ -9,7 +9,7 @@ use super::survey::Survey;
 use crate::journal::{Kept, PageKind};
 use crate::mount_error::MountError;
 use ocssd_base::Nanos;
-use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
+use ocssd_ftl::checkpoint::{Checkpoints, PageIndex, Sections, Serial};
 use ocssd_ftl::log::{Generation, Lsn, Record, Replay, Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, InstanceGeometry, InstanceId, Kind};
 use ocssd_lightnvm::{Geometry, Ppa};
@@ -184,8 +184,8 @@ impl Found {
     }
 }
 
-/// The first sectors of the pages of each checkpoint.
-pub type Places = BTreeMap<Serial, Vec<Ppa>>;
+/// The first sectors of the pages of each checkpoint, and which pages they are said to be.
+pub type Places = BTreeMap<Serial, Vec<(PageIndex, Ppa)>>;
 
 /// Where the pages of each checkpoint are.
 fn checkpoint_places(
@@ -203,7 +203,9 @@ fn checkpoint_places(
         let serial = Serial(tag.sequence.0);
         pages.newest_serial = pages.newest_serial.max(serial);
         pages.serials_in.entry(chunk).or_default().insert(serial);
-        places.entry(serial).or_default().push(ppa);
+        // A tag that is whole and says otherwise is no page's.
+        let Ok(index) = u32::try_from(tag.block) else { continue };
+        places.entry(serial).or_default().push((PageIndex(index), ppa));
     }
     Ok(places)
 }
@@ -211,7 +213,8 @@ fn checkpoint_places(
 /// A checkpoint, whose it is, and what it holds.
 pub type Whole = (Serial, InstanceId, Sections);
 
-/// The newest whole checkpoint; pages of older ones are not read.
+/// The newest whole checkpoint; pages of older ones are not read. Its own are read in the order in which they make the image, which
+/// is that in which they were striped over chunks.
 ///
 /// # Errors
 /// If the drive fails.
@@ -220,12 +223,14 @@ pub fn newest_whole(
     geometry: &Geometry,
     places: &Places,
 ) -> Result<Option<Whole>, MountError> {
-    for (&serial, firsts) in places.iter().rev() {
-        let (mut found, mut instance) = (Checkpoints::default(), None);
-        media.read_pages(firsts, geometry.ws_opt, |_, bytes| {
-            if let Some(Ok((page, piece))) = bytes.map(CheckpointPage::decode) {
+    for (&serial, pages) in places.iter().rev() {
+        let mut pages = pages.clone();
+        pages.sort_unstable();
+        let firsts: Vec<Ppa> = pages.into_iter().map(|(_, ppa)| ppa).collect();
+        let (mut found, mut instance) = (Checkpoints::of_pages(firsts.len()), None);
+        media.read_pages(&firsts, geometry.ws_opt, |_, bytes| {
+            if let Some(Ok(page)) = bytes.map(|bytes| found.take(bytes)) {
                 instance = Some(page.instance);
-                found.add(page, piece);
             }
         })?;
         if let (Some(instance), Ok(sections)) = (instance, found.assemble(serial)) {

@@ -138,12 +138,12 @@ fn checkpoints(
     let firsts: Vec<Ppa> = places.iter().map(|&(_, ppa)| ppa).collect();
     let mut by_serial = found::Places::new();
     media.read_pages(&firsts, 1, |index, bytes| {
-        if let Some(serial) = bytes.and_then(CheckpointPage::claimed) {
+        if let Some((serial, page)) = bytes.and_then(CheckpointPage::claimed) {
             let (chunk, ppa) = places[index];
             let newest = pages.newest_in.entry(chunk).or_default();
             *newest = (*newest).max(serial);
             pages.newest = pages.newest.max(serial);
-            by_serial.entry(serial).or_default().push(ppa);
+            by_serial.entry(serial).or_default().push((page, ppa));
         }
     })?;
     found::newest_whole(media, geometry, &by_serial)
