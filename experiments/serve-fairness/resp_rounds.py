@@ -47,7 +47,7 @@ def row(path, folder, server, name, seconds):
     crowd = [multiprocessing.Process(target=read_keys, args=(path,))]
     if name != "alone":
         attack, count, words = resp.ATTACKS[name]
-        misbehave = {"target": resp.misbehave, "args": (attack, path, words)}
+        misbehave = {"target": resp.misbehave, "args": (attack, path, words, False)}
         crowd += [multiprocessing.Process(**misbehave) for _ in range(count)]
     for one in crowd:
         one.start()

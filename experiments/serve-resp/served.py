@@ -4,9 +4,10 @@ import json
 import socket
 import subprocess
 
-# Large enough for the tests, and as fast as memory: media times are far below what the program itself takes.
+# Large enough for the tests, and as fast as memory: times of media, channels and link are far below what the program itself takes.
 SHAPE = ["chunks_per_pu=64", "sectors_per_chunk=768"]
-FAST = ["media.read=200ns", "media.program=300ns", "media.erase=500ns"]
+FAST = ["media.read=200ns", "media.program=300ns", "media.erase=500ns", "channel.command=100ns", "link.command=100ns"]
+FAST += [f"{name}=20GB/s" for name in ("channel.bytes_per_second", "link.read_bytes_per_second", "link.write_bytes_per_second")]
 
 
 def drive(name, settings):

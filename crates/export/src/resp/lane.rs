@@ -288,7 +288,10 @@ impl Transport for Lane {
     }
 
     fn take(&mut self, dispatcher: &mut Dispatcher, _: &Sockets<'_>) -> bool {
-        self.database.borrow_mut().tick(self.setup.milliseconds(dispatcher.now));
+        let mut database = self.database.borrow_mut();
+        database.tick(self.setup.milliseconds(dispatcher.now));
+        database.pass(dispatcher.now);
+        drop(database);
         // What is short comes first, also in a round that long commands use up.
         self.give(dispatcher) | self.go_on(dispatcher)
     }

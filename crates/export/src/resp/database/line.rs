@@ -7,11 +7,17 @@
 //! those are.
 
 use super::super::store::{StoreRequest, Token};
+use ocssd_base::Nanos;
 use std::collections::VecDeque;
 
-/// Steps of long commands that the store has at once (chosen: as many as the largest preset has units, and what comes behind them
-/// waits for a millisecond at most; with 32 a look at 5000 keys on media took up to twice as long as with 512).
+/// Steps of long commands that the store has at once, at most (chosen: as many as the largest preset has units; with 32 a look at
+/// 5000 keys on media took up to twice as long as with 512).
 const STEPS_MAX: usize = 128;
+/// The same at least, however long they take (chosen: a few units of slow media are busy with these).
+const STEPS_MIN: usize = 8;
+/// Half of the steps should be carried out within this time: what comes behind them waits as long, where all lie on one unit, as
+/// keys do that were stored one after the other (chosen: a few reads of one unit of the presets).
+const STEP_TIME: Nanos = Nanos::from_micros(250);
 
 /// A request, and how many came before it.
 type Numbered = (u64, StoreRequest);
@@ -24,8 +30,11 @@ pub(super) struct RequestLine {
     long: VecDeque<VecDeque<Numbered>>,
     /// Changes of keys that are locked.
     copied: VecDeque<StoreRequest>,
-    /// Steps that the store has.
-    out: Vec<Token>,
+    /// Steps that the store has, and since when.
+    out: Vec<(Token, Nanos)>,
+    /// Fewer steps than at most may be out by so many, because those before took long.
+    held: usize,
+    now: Nanos,
     came: u64,
     /// The last to go was a plain one.
     was_plain: bool,
@@ -86,16 +95,29 @@ impl RequestLine {
         if !own.is_empty() {
             self.long.push_back(own);
         }
-        self.out.push(request.token);
+        self.out.push((request.token, self.now));
         assert!(self.out.len() <= STEPS_MAX, "long commands have {} steps at the store", self.out.len());
         Some((request, true))
     }
 
-    /// The store has carried a request out.
+    /// It is this late.
+    pub(super) const fn pass(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    /// The store has carried a request out. A step that took long is one less at a time from now on, and one that did not one more:
+    /// so half of them take long at most, whatever the media are and wherever keys lie.
     pub(super) fn on_outcome(&mut self, token: Token) {
-        if let Some(place) = self.out.iter().position(|out| *out == token) {
-            self.out.swap_remove(place);
-        }
+        let Some(place) = self.out.iter().position(|(out, _)| *out == token) else { return };
+        let (_, since) = self.out.swap_remove(place);
+        let took_long = self.now.saturating_since(since) > STEP_TIME;
+        self.held = if took_long { self.held + 1 } else { self.held.saturating_sub(1) };
+        self.held = self.held.min(STEPS_MAX - STEPS_MIN);
+    }
+
+    /// Steps that the store may have now.
+    const fn steps_max(&self) -> usize {
+        STEPS_MAX - self.held
     }
 
     /// There is one that may go.
@@ -104,7 +126,7 @@ impl RequestLine {
     }
 
     fn step_may_go(&self) -> bool {
-        !self.long.is_empty() && self.out.len() < STEPS_MAX
+        !self.long.is_empty() && self.out.len() < self.steps_max()
     }
 }
 
@@ -158,5 +180,27 @@ mod tests {
         assert!(!line.has_next(), "that was none of theirs");
         line.on_outcome(Token { task: 1, place: 0 });
         assert_eq!(polled(&mut line).len(), 1);
+    }
+
+    /// Steps given one round after the other, each carried out this much later.
+    fn steps_at_once(line: &mut RequestLine, rounds: u32, took: Nanos) -> usize {
+        let mut at_once = 0;
+        for round in 0..rounds {
+            (0..256).for_each(|place| line.push_step(request(round, place)));
+            let given: Vec<Token> =
+                std::iter::from_fn(|| line.poll(true)).map(|(request, _)| request.token).collect();
+            at_once = given.len();
+            line.pass(line.now + took);
+            given.into_iter().for_each(|token| line.on_outcome(token));
+        }
+        at_once
+    }
+
+    #[test]
+    fn steps_that_take_long_are_fewer_at_a_time_and_more_again_when_they_do_not() {
+        let mut line = RequestLine::default();
+        assert_eq!(steps_at_once(&mut line, 4, STEP_TIME), STEPS_MAX);
+        assert_eq!(steps_at_once(&mut line, 4, STEP_TIME + Nanos(1)), STEPS_MIN);
+        assert_eq!(steps_at_once(&mut line, 40, STEP_TIME), STEPS_MAX);
     }
 }

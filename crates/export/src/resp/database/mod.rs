@@ -27,7 +27,7 @@ use clients::Clients;
 use data::{Data, Stage};
 use ends::Ends;
 use line::RequestLine;
-use ocssd_base::{Prng, Slab, SlabKey};
+use ocssd_base::{Nanos, Prng, Slab, SlabKey};
 use std::collections::VecDeque;
 use walk::{Cursors, Walk};
 use watch::Watches;
@@ -374,6 +374,11 @@ impl Database {
     #[must_use]
     pub fn has_request(&self) -> bool {
         self.requests.has_next()
+    }
+
+    /// It is this late by a clock that never goes back: how long the store takes is measured by it.
+    pub const fn pass(&mut self, now: Nanos) {
+        self.requests.pass(now);
     }
 
     /// The store has carried a request out.
