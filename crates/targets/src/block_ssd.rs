@@ -4,7 +4,8 @@
 //! It is an assembly of pblk's parts: map, streams, garbage collection, limiter and checkpoints as in the improved mode, with
 //! the drive's DRAM as write buffer. Writes are acknowledged from DRAM, which is written out at once or in spells (`pblk/destage`);
 //! a flush does not wait. What makes it a black box is
-//! what it does not have: a choice of units, a mode, a placement. A lease of some units is refused, because nothing outside
+//! what it does not have: a choice of units, a mode, a placement, streams. Over few lines it writes one stream instead of two, as
+//! pblk does. A lease of some units is refused, because nothing outside
 //! of such a drive knows them.
 //!
 //! Deliberately not here: a read cache beyond what waits to be written (drives that have one do not say how it works), power
@@ -28,6 +29,8 @@ pub struct BlockSsdOptions {
     pub over_provisioning_percent: u32,
     /// Somebody asked for that percentage: a drive that needs more to work is refused. Else it takes what it needs.
     pub over_provisioning_stated: bool,
+    /// Streams and victims follow the number of lines ([`pblk::Options::for_lines`]). Else there are two streams on any drive.
+    pub follows_lines: bool,
     /// Seed of its name and of random choices.
     pub seed: u64,
 }
@@ -39,6 +42,7 @@ impl Default for BlockSsdOptions {
             destage_percent: 0,
             over_provisioning_percent: OVER_PROVISIONING_PERCENT,
             over_provisioning_stated: true,
+            follows_lines: false,
             seed: 1,
         }
     }
@@ -48,7 +52,7 @@ impl BlockSsdOptions {
     /// The default before anything is asked for: what [`Self::set`] is not told may be chosen to fit the drive.
     #[must_use]
     pub fn unstated() -> Self {
-        Self { over_provisioning_stated: false, ..Self::default() }
+        Self { over_provisioning_stated: false, follows_lines: true, ..Self::default() }
     }
 
     /// Reads one `name=value`.
@@ -87,6 +91,7 @@ impl BlockSsdOptions {
             over_provisioning_stated: self.over_provisioning_stated,
             write_buffer_bytes: self.dram_cache_bytes,
             destage_percent: self.destage_percent,
+            follows_lines: self.follows_lines,
             seed: self.seed,
             ..pblk::Options::default()
         }
@@ -125,6 +130,7 @@ fn in_its_own_words(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pblk::FEW_LINES;
 
     #[test]
     fn its_options_are_its_own_and_others_are_refused() {
@@ -156,5 +162,17 @@ mod tests {
         let mut options = BlockSsdOptions::default();
         assert_eq!(options.set("destage_percent", "50"), Ok(()));
         assert_eq!(options.assembly().destage_percent, 50);
+    }
+
+    #[test]
+    fn what_nobody_states_is_chosen_as_pblk_chooses_it() {
+        let unstated = BlockSsdOptions::unstated();
+        assert_eq!(unstated.assembly(), pblk::Options::unstated());
+        for lines in [FEW_LINES, FEW_LINES + 1] {
+            let parts = unstated.assembly().for_lines(lines);
+            let has_one_stream = parts.classification().streams() == 1;
+            assert_eq!(has_one_stream, lines == FEW_LINES, "{lines} lines");
+            assert_eq!(parts, pblk::Options::unstated().for_lines(lines), "{lines} lines");
+        }
     }
 }

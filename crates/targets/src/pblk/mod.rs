@@ -53,7 +53,7 @@ use canary::Canary;
 pub use capacity::Capacity;
 pub use knobs::Knobs;
 pub use mount::MountReport;
-pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options, WEAR_SPREAD};
+pub use options::{FEW_LINES, Mode, OVER_PROVISIONING_PERCENT, Options, WEAR_SPREAD};
 pub use state::Pblk;
 pub use stats::PblkStats;
 pub use waits::{LONG_WAIT, LongWaits, WaitCause};

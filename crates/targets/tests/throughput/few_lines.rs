@@ -1,11 +1,11 @@
 //! How long random writes wait on an instance of few lines: Westlake's units and times, in short chunks.
 //!
 //! An instance whose reserve takes most of what is spare collects close to it, and a limiter that only knows whole lines lets
-//! users wait until the next one is reset. The drive has 16 units, as many lines as a case says, and 64 writes of a sector
-//! in flight; it is filled, overwritten twice at random, and measured while it is overwritten once more.
+//! users wait until the next one is reset. The drive has 16 units, as many lines and writes of a sector in flight as a case says;
+//! it is filled, overwritten twice at random, and measured while it is overwritten once more.
 
 use crate::config_of;
-use ocssd_base::{Nanos, Prng};
+use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
@@ -16,8 +16,8 @@ use ocssd_targets::{Layout, registry};
 const UNITS: u32 = 16;
 /// Sectors of a chunk: a line is 4 096 sectors, some 50 ms of writing.
 const CHUNK: u32 = 256;
-/// Writes in flight.
-const DEPTH: u32 = 64;
+/// Most writes in flight.
+const DEPTH_MAX: u32 = 128;
 
 /// Writes every block in order, then any block, each for so many blocks.
 struct Random {
@@ -35,7 +35,8 @@ struct Random {
 }
 
 impl Random {
-    fn new(blocks: u64, passes: u64, buffers: &mut Buffers) -> Self {
+    fn new(blocks: u64, passes: u64, depth: u32, buffers: &mut Buffers) -> Self {
+        assert!(depth <= DEPTH_MAX, "{depth} writes in flight");
         Self {
             prng: Prng::new(7),
             blocks,
@@ -43,9 +44,9 @@ impl Random {
             answered: 0,
             end: blocks * (passes + 2),
             measured_from: blocks * (passes + 1),
-            free: (0..DEPTH).collect(),
-            began: vec![Nanos::ZERO; 1 << 12],
-            buffers: (0..DEPTH).map(|_| buffers.take(1)).collect(),
+            free: (0..depth).collect(),
+            began: vec![Nanos::ZERO; usize_of(DEPTH_MAX)],
+            buffers: (0..depth).map(|_| buffers.take(1)).collect(),
             refused: None,
             latencies: Vec::new(),
         }
@@ -67,7 +68,7 @@ impl Source for Random {
         let slot = self.free.pop()?;
         let block = if self.asked < self.blocks { self.asked } else { self.prng.below(self.blocks) };
         self.asked += 1;
-        let place = usize::try_from(slot).expect("few");
+        let place = usize_of(slot);
         self.began[place] = now;
         let op = BlockOp::Write { fua: false };
         let buffer = Some(self.buffers[place]);
@@ -80,7 +81,7 @@ impl Source for Random {
 
     fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
         assert!(reply.status.is_success(), "{reply:?}");
-        let place = usize::try_from(reply.tag.0).expect("few");
+        let place = usize_of(reply.tag.0);
         if self.answered >= self.measured_from {
             self.latencies.push(now - self.began[place]);
         }
@@ -93,6 +94,17 @@ impl Source for Random {
     }
 }
 
+/// A case: a kind of target with options, on so many lines, written over so often before it is measured.
+#[derive(Clone, Copy, Debug)]
+struct Case<'a> {
+    kind: &'a str,
+    options: &'a [(&'a str, &'a str)],
+    lines: u32,
+    passes: u64,
+    /// Writes in flight.
+    depth: u32,
+}
+
 /// What a case measured.
 struct Measured {
     p999: Nanos,
@@ -101,8 +113,9 @@ struct Measured {
     long_waits: Vec<(&'static str, u64)>,
 }
 
-/// Fills an instance on `lines` lines and writes it at random `passes` times over before it is measured.
-fn measure(lines: u32, passes: u64, options: &[(&str, &str)]) -> Measured {
+/// Fills the instance of a case and writes it at random before it is measured.
+fn measure(case: Case<'_>) -> Measured {
+    let Case { kind, options, lines, passes, depth } = case;
     let mut flash = Flash::format(config_of(2, UNITS / 2, lines, CHUNK)).expect("a sound drive");
     let mut buffers = Buffers::new(flash.payload_format());
     let mut clock = VirtualClock::default();
@@ -111,9 +124,9 @@ fn measure(lines: u32, passes: u64, options: &[(&str, &str)]) -> Measured {
         options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let spec = registry::TargetSpec { units: &units, layout: Layout::Striped, options: &options };
     let mut caller = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-    let kind = registry::find("pblk").expect("a kind of target");
+    let kind = registry::find(kind).expect("a kind of target");
     let target: Box<dyn BlockTarget> = kind.make(&mut caller, &spec).expect("it fits").target;
-    let mut source = Random::new(target.block_count(), passes, &mut buffers);
+    let mut source = Random::new(target.block_count(), passes, depth, &mut buffers);
     let started = clock.now();
     let mut host = Host::new(flash, clock, buffers);
     let id = host.add(target);
@@ -143,7 +156,7 @@ fn measure(lines: u32, passes: u64, options: &[(&str, &str)]) -> Measured {
         long_waits: long_waits.into_iter().map(long).collect(),
     };
     println!(
-        "{lines} lines, {options:?}: p50 {} p99 {} p99.9 {} most {}, write amplification {amplification:.3}, {took} in all, {:?}",
+        "{case:?}: p50 {} p99 {} p99.9 {} most {}, write amplification {amplification:.3}, {took} in all, {:?}",
         at(5_000),
         at(9_900),
         measured.p999,
@@ -153,15 +166,23 @@ fn measure(lines: u32, passes: u64, options: &[(&str, &str)]) -> Measured {
     measured
 }
 
-/// The bounds are chosen: less than a host notices. Measured are 16 ms and 23 ms at most.
+/// The bounds are chosen: less than a host notices, and more than one stream writes. Measured are 17 ms and 21 ms at most with 64
+/// writes in flight, 19 ms and 22 ms with 128; 3.6 sectors for each that is written by two streams, and 3.0 by one.
 #[test]
 fn no_random_write_waits_long_though_there_are_only_96_lines() {
-    for options in [&[][..], &[("victim", "greedy"), ("classification", "none")]] {
-        let options = [&[("over_provisioning_percent", "20")][..], options].concat();
-        let found = measure(96, 2, &options);
-        let waits = (found.p999, found.most, found.amplification);
+    let two: &[(&str, &str)] =
+        &[("over_provisioning_percent", "20"), ("victim", "cost-benefit"), ("classification", "user-gc")];
+    let one = &two[..1];
+    let of = |kind, depth, options| Case { kind, options, lines: 96, passes: 2, depth };
+    let cases = [(of("pblk", 64, two), 4.0), (of("pblk", 64, one), 3.2), (of("block_ssd", 128, one), 3.2)];
+    for (case, amplification_max) in cases {
+        let found = measure(case);
+        let waits = (case.kind, found.p999, found.most, found.amplification);
         assert!(found.p999 <= Nanos::from_millis(25), "{waits:?}, {:?}", found.long_waits);
         assert!(found.most <= Nanos::from_millis(50), "{waits:?}, {:?}", found.long_waits);
-        assert!(found.amplification <= 4.0, "collection keeps lines free that are spare: {waits:?}");
+        assert!(
+            found.amplification <= amplification_max,
+            "collection keeps lines free that are spare: {waits:?}"
+        );
     }
 }
