@@ -484,15 +484,16 @@ fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result
 fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let options = read(pblk::Options::unstated(), pblk::Options::set, spec.options)?;
     let (target, report) = Pblk::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
-    let notes = [target.describe(&report)].into_iter().chain(target.size_note(&report)).collect();
+    let notes = target.notes(target.describe(&report), &report, spec.options);
     Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let options = read(BlockSsdOptions::unstated(), BlockSsdOptions::set, spec.options)?;
     let (target, report) = block_ssd::mount(device, spec.units, &options)?;
-    let note = format!("block_ssd over {} units, its FTL: {}", spec.units.len(), target.describe(&report));
-    let notes = [note].into_iter().chain(target.size_note(&report)).collect();
+    let described =
+        format!("block_ssd over {} units, its FTL: {}", spec.units.len(), target.describe(&report));
+    let notes = target.notes(described, &report, spec.options);
     Ok(Made { notes, target: Box::new(target) })
 }
 

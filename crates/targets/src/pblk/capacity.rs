@@ -36,8 +36,8 @@ pub struct Capacity {
     pub layout: ChunkLayout,
     /// Sectors the user gets.
     pub user_sectors: u64,
-    /// Sectors the user would get of the percentage that was asked for.
-    pub wanted_sectors: u64,
+    /// Sectors the user would get of the percentage that was asked for; `None` if they would not fit.
+    pub wanted_sectors: Option<u64>,
     /// The percentage a new instance is made with.
     pub over_provisioning_percent: u32,
     /// Good chunks that hold these and all that a new instance of this size needs beside them: with as many, changes are
@@ -230,7 +230,7 @@ pub fn plan(
     Ok(Capacity {
         layout,
         user_sectors,
-        wanted_sectors: of_percent(asked_percent),
+        wanted_sectors: fits(&asked_percent).then(|| of_percent(asked_percent)),
         over_provisioning_percent: percent,
         chunks_needed: (user_sectors + need).div_ceil(u64::from(layout.data_sectors())),
         reserve_lines,

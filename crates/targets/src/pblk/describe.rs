@@ -5,6 +5,7 @@
 use super::mount::MountReport;
 use super::options::Mode;
 use super::state::Pblk;
+use crate::kept_size::{self, KeptSize};
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
 impl Pblk {
@@ -43,28 +44,32 @@ impl Pblk {
         )
     }
 
-    /// What the reader should know of its size: that it is not what was asked for, or not the usual one.
+    /// What there is to say to whoever mounted it with these options, name and value; `described` is the instance in words.
     #[must_use]
-    pub fn size_note(&self, report: &MountReport) -> Option<String> {
-        let (asked, wanted) = (self.options.over_provisioning_percent, self.capacity.wanted_sectors);
-        let stated = self.options.over_provisioning_stated;
-        let blocks = self.l2p.sectors();
+    pub fn notes(&self, described: String, report: &MountReport, stated: &[(String, String)]) -> Vec<String> {
+        let (kept, wanted) = (self.l2p.sectors(), self.capacity.wanted_sectors);
         assert!(
-            !report.fresh || blocks <= wanted,
-            "a new instance of {blocks} blocks has more than {wanted}"
+            !report.fresh || wanted.is_none_or(|wanted| kept == wanted),
+            "a new instance of {kept} blocks was to have {wanted:?}"
         );
-        match (report.fresh, stated) {
-            (false, true) if blocks != wanted => Some(format!(
-                "over_provisioning_percent={asked} changes nothing: the instance on these units keeps the {blocks} blocks it was \
-                 made with, and that would be {wanted}; make the drive anew (ocssd format --replace) for another size"
-            )),
-            (true, false) if blocks != wanted => Some(format!(
-                "over-provisioning is {} %, not the usual {asked} %: on so few chunks open lines, checkpoints and garbage \
-                 collection need that much (over_provisioning_percent={})",
-                self.capacity.over_provisioning_percent, self.capacity.over_provisioning_percent
-            )),
-            _ => None,
-        }
+        let size = KeptSize { option: "over_provisioning_percent", what: "blocks", kept, wanted };
+        let sizes = if report.fresh { &[][..] } else { &[size] };
+        let mut notes = kept_size::notes(described, sizes, stated);
+        notes.extend(self.unusual_size(report));
+        notes
+    }
+
+    /// That a new instance keeps more from users than is usual, because it needs that much.
+    fn unusual_size(&self, report: &MountReport) -> Option<String> {
+        let (percent, usual) =
+            (self.capacity.over_provisioning_percent, self.options.over_provisioning_percent);
+        assert!(!report.fresh || percent >= usual, "a new instance keeps {percent} %, less than {usual}");
+        (report.fresh && percent > usual).then(|| {
+            format!(
+                "over-provisioning is {percent} %, not the usual {usual} %: on so few chunks open lines, checkpoints and garbage \
+                 collection need that much (over_provisioning_percent={percent})"
+            )
+        })
     }
 
     /// Counters and gauges, in a fixed order.

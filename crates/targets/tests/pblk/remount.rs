@@ -124,8 +124,13 @@ fn an_instance_keeps_its_size_from_its_first_mount_on() {
         let report = world.mount();
         assert!(!report.fresh, "round {round}");
         assert_eq!(world.blocks(), blocks, "round {round}");
-        let note = world.pblk().size_note(&report).expect("what was asked for changes nothing");
-        assert!(note.contains(&format!("over_provisioning_percent={percent} changes nothing")), "{note}");
+        let stated = [("over_provisioning_percent".to_owned(), percent.to_string())];
+        let notes = world.pblk().notes("pblk".to_owned(), &report, &stated);
+        let says = format!("over_provisioning_percent={percent} changes nothing");
+        assert!(
+            notes.len() == 2 && notes[1].contains(&says),
+            "what was asked for changes nothing: {notes:?}"
+        );
     }
 }
 

@@ -206,8 +206,9 @@ fn an_unstated_over_provisioning_becomes_what_fits() {
             "{mode}: {capacity:?}, and at most {least} were to do"
         );
         let report = MountReport { fresh: true, ..MountReport::default() };
-        let note = world.pblk().size_note(&report).expect("it is not the usual one");
-        assert!(note.contains(&format!("is {} %", capacity.over_provisioning_percent)), "{note}");
+        let notes = world.pblk().notes("pblk".to_owned(), &report, &[]);
+        let says = format!("is {} %", capacity.over_provisioning_percent);
+        assert!(notes.len() == 2 && notes[1].contains(&says), "it is not the usual one: {notes:?}");
         exercise(&small, &unstated, None, "unstated");
     }
     let large = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 200, 64, 4) });
