@@ -19,6 +19,15 @@ pub enum Role {
     Checkpoint,
 }
 
+impl Role {
+    /// By the label that a chunk has in its pool.
+    const ALL: [Self; 2] = [Self::Records, Self::Checkpoint];
+
+    const fn label(self) -> u8 {
+        self as u8
+    }
+}
+
 /// Who asks for a free chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -42,7 +51,6 @@ pub struct Needed {
 pub struct Space {
     pub shape: InstanceGeometry,
     pub pool: ChunkPool,
-    roles: Vec<Role>,
     /// Bytes of records in a chunk that are needed.
     live: Vec<u64>,
     live_total: u64,
@@ -64,7 +72,6 @@ impl Space {
     pub fn new(shape: InstanceGeometry, pool: ChunkPool, sizes: &Sizes, needed: Needed) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         Self {
-            roles: vec![Role::Records; chunks],
             live: vec![0; chunks],
             live_total: 0,
             changed: vec![0; chunks],
@@ -123,13 +130,13 @@ impl Space {
 
     /// A chunk is in use for `role`.
     pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
-        self.roles[chunk.index()] = role;
+        self.pool.set_label(chunk, role.label());
         self.newest[chunk.index()] = 0;
         self.checkpoint_chunks += u32::from(role == Role::Checkpoint);
     }
 
     pub fn role(&self, chunk: ChunkIndex) -> Role {
-        self.roles[chunk.index()]
+        Role::ALL[usize::from(self.pool.label(chunk))]
     }
 
     /// A unit, or a page of a checkpoint, of this number is in a chunk.
@@ -278,7 +285,7 @@ impl Space {
         assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} was reset, but was not dead", chunk.0);
         assert_eq!(self.live(chunk), 0, "chunk {} was reset with records in it", chunk.0);
         self.checkpoint_chunks -= u32::from(self.role(chunk) == Role::Checkpoint);
-        self.roles[chunk.index()] = Role::Records;
+        self.pool.set_label(chunk, Role::Records.label());
         self.newest[chunk.index()] = 0;
         if is_good {
             self.pool.freed(chunk);

@@ -12,7 +12,7 @@ use crate::journal::{Oldest, PageKind};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Units differ by this part of their chunks in free ones at most because they differ in wear (chosen: tables must lie on units
 /// that have room).
@@ -30,6 +30,13 @@ pub enum Role {
 }
 
 impl Role {
+    /// By the label that a chunk has in its pool.
+    const ALL: [Self; 3] = [Self::Content, Self::Log, Self::Checkpoint];
+
+    const fn label(self) -> u8 {
+        self as u8
+    }
+
     /// That of chunks with pages of this kind.
     pub const fn of(kind: PageKind) -> Self {
         match kind {
@@ -48,9 +55,8 @@ pub struct Space {
     pub wear: ChunkWear<()>,
     /// Resets of all chunks of each unit.
     unit_resets: Vec<u64>,
-    roles: Vec<Role>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
-    newest: Vec<u64>,
+    newest: BTreeMap<ChunkIndex, u64>,
     /// Chunks that are to be written to their end: from this sector on.
     closing: VecDeque<(ChunkIndex, u32)>,
     /// Chunks that are to be reset.
@@ -69,14 +75,12 @@ pub struct Space {
 
 impl Space {
     pub fn new(shape: InstanceGeometry, pool: ChunkPool, wear: ChunkWear<()>, sizes: &Sizes) -> Self {
-        let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         let mut unit_resets = vec![0; usize_of(shape.units())];
         for chunk in (0..shape.chunks()).map(ChunkIndex) {
             unit_resets[shape.split_chunk(chunk).1.index()] += u64::from(wear.resets(chunk));
         }
         Self {
-            roles: vec![Role::Content; chunks],
-            newest: vec![0; chunks],
+            newest: BTreeMap::new(),
             closing: VecDeque::new(),
             dead: VecDeque::new(),
             orphans: Vec::new(),
@@ -145,7 +149,7 @@ impl Space {
         let all: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).collect();
         let chunk = self.open_least_worn(&[unit]).or_else(|| self.open_least_worn(&all))?;
         self.reserved -= 1;
-        assert_eq!(self.newest[chunk.index()], 0, "chunk {} has pages of before", chunk.0);
+        assert!(!self.newest.contains_key(&chunk), "chunk {} has pages of before", chunk.0);
         self.adopt_content(chunk);
         Some(chunk)
     }
@@ -153,7 +157,7 @@ impl Space {
     /// A chunk belongs to a table or log.
     pub fn adopt_content(&mut self, chunk: ChunkIndex) {
         assert!(chunk.0 < self.shape.chunks(), "chunk {} is beyond the instance", chunk.0);
-        self.roles[chunk.index()] = Role::Content;
+        self.pool.set_label(chunk, Role::Content.label());
         self.content += 1;
     }
 
@@ -167,8 +171,8 @@ impl Space {
     /// A chunk is in use for pages.
     pub fn set_pages(&mut self, chunk: ChunkIndex, role: Role) {
         assert_ne!(self.pool.get(chunk), ChunkUse::Free, "pages are in chunk {}, which is free", chunk.0);
-        self.roles[chunk.index()] = role;
-        self.newest[chunk.index()] = 0;
+        self.pool.set_label(chunk, role.label());
+        self.newest.remove(&chunk);
         match role {
             Role::Content => unreachable!("content has no pages"),
             Role::Log => self.log_chunks += 1,
@@ -177,13 +181,13 @@ impl Space {
     }
 
     pub fn role(&self, chunk: ChunkIndex) -> Role {
-        self.roles[chunk.index()]
+        Role::ALL[usize::from(self.pool.label(chunk))]
     }
 
     /// A page of the log or of a checkpoint is in a chunk.
     pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
         assert!(self.role(chunk) != Role::Content, "a page is in chunk {} of content", chunk.0);
-        let newest = &mut self.newest[chunk.index()];
+        let newest = self.newest.entry(chunk).or_default();
         *newest = (*newest).max(number);
     }
 
@@ -197,7 +201,7 @@ impl Space {
             Role::Log => PageKind::Log,
             Role::Checkpoint => PageKind::Checkpoint,
         };
-        if self.newest[chunk.index()] < oldest.of(kind) {
+        if self.newest.get(&chunk).copied().unwrap_or(0) < oldest.of(kind) {
             self.pool.died(chunk);
             self.dead.push_back(chunk);
         }
@@ -285,8 +289,8 @@ impl Space {
             Role::Checkpoint => self.checkpoint_chunks -= 1,
         }
         assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} was reset and was not dead", chunk.0);
-        self.roles[chunk.index()] = Role::Content;
-        self.newest[chunk.index()] = 0;
+        self.pool.set_label(chunk, Role::Content.label());
+        self.newest.remove(&chunk);
         if is_good {
             self.wear.on_reset(chunk);
             self.unit_resets[self.shape.split_chunk(chunk).1.index()] += 1;

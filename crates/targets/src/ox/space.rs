@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use crate::journal::Oldest;
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, InstanceGeometry, UnitIndex, VictimIndex};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 
 /// What a chunk is for.
@@ -25,6 +25,13 @@ pub enum Role {
 }
 
 impl Role {
+    /// By the label that a chunk has in its pool.
+    const ALL: [Self; 4] = [Self::Data, Self::Log, Self::Checkpoint, Self::Map];
+
+    const fn label(self) -> u8 {
+        self as u8
+    }
+
     /// What is programmed in such a chunk is committed, and dies sector by sector.
     pub const fn is_programmed_in(self) -> bool {
         matches!(self, Self::Data | Self::Map)
@@ -76,13 +83,12 @@ pub struct Space<L> {
     pub live: L,
     /// Closed chunks of data, by how much of them is needed.
     closed: VictimIndex,
-    roles: Vec<Role>,
     /// Pieces given out to a chunk, or programmed there, that were not committed.
     pins: Vec<u32>,
     /// Reads in flight to a chunk, and copies of it that were not committed.
     holds: Vec<u32>,
     /// The number of the newest page in a chunk of the log or of checkpoints.
-    newest: Vec<u64>,
+    newest: BTreeMap<ChunkIndex, u64>,
     /// Dead chunks, and the page of the log before which everything must be durable.
     dead: VecDeque<(Lsn, ChunkIndex)>,
     /// The latest of these pages.
@@ -117,10 +123,9 @@ impl<L: Live> Space<L> {
             closed,
             live,
             stuck: vec![false; chunks],
-            roles: vec![Role::Data; chunks],
             pins: vec![0; chunks],
             holds: vec![0; chunks],
-            newest: vec![0; chunks],
+            newest: BTreeMap::new(),
             dead: VecDeque::new(),
             awaited: Lsn(0),
             log_chunks: 0,
@@ -235,8 +240,8 @@ impl<L: Live> Space<L> {
 
     /// A chunk is in use for `role`.
     pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
-        self.roles[chunk.index()] = role;
-        self.newest[chunk.index()] = 0;
+        self.pool.set_label(chunk, role.label());
+        self.newest.remove(&chunk);
         if role != Role::Data {
             self.closed.remove(chunk);
         }
@@ -249,14 +254,14 @@ impl<L: Live> Space<L> {
     }
 
     pub fn role(&self, chunk: ChunkIndex) -> Role {
-        self.roles[chunk.index()]
+        Role::ALL[usize::from(self.pool.label(chunk))]
     }
 
     /// A page of the log or of a checkpoint is in a chunk.
     pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
         let of_journal = matches!(self.role(chunk), Role::Log | Role::Checkpoint);
         assert!(of_journal, "a page of the journal is in chunk {} of data", chunk.0);
-        let newest = &mut self.newest[chunk.index()];
+        let newest = self.newest.entry(chunk).or_default();
         *newest = (*newest).max(number);
     }
 
@@ -339,7 +344,7 @@ impl<L: Live> Space<L> {
         if self.pool.get(chunk) != ChunkUse::Closed {
             return;
         }
-        let newest = self.newest[chunk.index()];
+        let newest = self.newest.get(&chunk).copied().unwrap_or(0);
         let is_dead = match self.role(chunk) {
             Role::Data | Role::Map => self.live_count(chunk) == 0 && self.pins(chunk) == 0,
             Role::Log => newest < oldest.lsn.0,
@@ -406,7 +411,8 @@ impl<L: Live> Space<L> {
             Role::Checkpoint => self.checkpoint_chunks -= 1,
             Role::Map => self.map_chunks -= 1,
         }
-        self.roles[chunk.index()] = Role::Data;
+        self.pool.set_label(chunk, Role::Data.label());
+        self.newest.remove(&chunk);
         self.live.clear(chunk);
         self.stuck[chunk.index()] = false;
         if is_good {
