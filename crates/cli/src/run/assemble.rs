@@ -21,7 +21,7 @@ use ocssd_lightnvm::{Buffers, Geometry, TargetId};
 use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::named_target::NamedTarget;
-use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
+use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, Hosted};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
 use ocssd_workload::results::ClockKind;
 use ocssd_workload::run::{JobPlan, PlannedJob, TargetShape};
@@ -166,7 +166,12 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut mount = Mount { device, clock, buffers, media_manager, kept, geometry };
     let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
     let blocks = make_blocks(&targets, &mut mount, &mut notes)?;
-    let beside = beside::make(&args.beside, blocks.len(), &mut mount, &mut notes, &Prng::new(args.seed))?;
+    let common = beside::Common {
+        before: blocks.len(),
+        prng: Prng::new(args.seed),
+        host: processors(args.host_cpu.as_deref(), choice.clock).map_err(anyhow::Error::msg)?,
+    };
+    let beside = beside::make(&args.beside, &common, &mut mount, &mut notes)?;
     let shapes: Vec<TargetShape<'_>> = blocks.iter().map(|target| TargetShape(target.as_ref())).collect();
     let plan = JobPlan::new(jobs, &shapes).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -180,6 +185,9 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let drive = DriveFacts { rows, image };
     Ok(Mounted { mount, blocks, beside, plan, names, notes, drive, parties })
 }
+
+/// The host's CPUs as they were named, and what they are like.
+pub type Processors = (String, HostCpuConfig);
 
 /// The targets that jobs want, each once, and the jobs with theirs.
 fn job_targets(
@@ -285,11 +293,17 @@ fn host_of(
     default: Option<&str>,
     target: Option<&str>,
     clock: ClockKind,
-) -> Result<Option<(String, HostCpuConfig)>, String> {
+) -> Result<Option<Processors>, String> {
     let is_null = job.options.ioengine == IoEngine::Null
         || job.extension.target.as_deref().or(target).is_some_and(|kind| kind == "null");
-    let unasked = (clock == ClockKind::Virtual && !is_null).then_some(HOST_CPU_DEFAULT);
-    let Some(text) = job.extension.host_cpu.as_deref().or(default).or(unasked) else { return Ok(None) };
+    let asked = job.extension.host_cpu.as_deref().or(default);
+    if is_null && asked.is_none() { Ok(None) } else { processors(asked, clock) }
+}
+
+/// The host's CPUs that `asked` names, else those of FAST'17 in virtual time, with their name.
+fn processors(asked: Option<&str>, clock: ClockKind) -> Result<Option<Processors>, String> {
+    let unasked = (clock == ClockKind::Virtual).then_some(HOST_CPU_DEFAULT);
+    let Some(text) = asked.or(unasked) else { return Ok(None) };
     let host = HostCpuConfig::parse_text(text).map_err(|problems| problems.to_string())?;
     if host.is_some() && clock == ClockKind::Wall {
         return Err(format!(
@@ -303,13 +317,25 @@ fn host_of(
 /// A target behind the host's CPUs, if there are any.
 fn on_host(
     target: Box<dyn BlockTarget>,
-    host: Option<&(String, HostCpuConfig)>,
+    host: Option<&Processors>,
     runs_ftl: bool,
 ) -> Result<Box<dyn BlockTarget>, String> {
+    let sector_bytes = target.block_bytes();
+    behind(target, sector_bytes, host, runs_ftl)
+}
+
+/// A target of any interface, on a drive with sectors of so many bytes, behind the host's CPUs, if there are any.
+pub fn behind<T: Hosted + ?Sized>(
+    target: Box<T>,
+    sector_bytes: u32,
+    host: Option<&Processors>,
+    runs_ftl: bool,
+) -> Result<Box<T>, String> {
     let Some((_, config)) = host else { return Ok(target) };
     let config = if runs_ftl { config.clone() } else { config.clone().without_ftl() };
-    let on_host = HostCpu::new(target, config).map_err(|problems| problems.to_string())?;
-    Ok(Box::new(on_host))
+    let on_host =
+        HostCpu::on_sectors(target, sector_bytes, config).map_err(|problems| problems.to_string())?;
+    Ok(T::boxed(on_host))
 }
 
 fn rows_of(

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: whose turn it is to ask (`workload::beside`), and how one looks (`workload::present`).
 
-use super::assemble::Mount;
+use super::assemble::{Mount, Processors, behind};
 use crate::args::{AskArgs, BesideArg, ToolArg};
 use crate::lease::lease;
 use crate::workload::DEPTH;
@@ -18,6 +18,7 @@ use ocssd_lightnvm::{Geometry, PuId, TargetId};
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::beside::{Asker, Askers, OnTarget};
 use ocssd_workload::generator::closed_loop::ClosedLoop;
+use ocssd_workload::host_cpu::Hosted;
 use ocssd_workload::results::BesideResult;
 use ocssd_workload::results::fold::fold;
 use serde_json::json;
@@ -76,18 +77,28 @@ pub fn has_bytes(all: &[BesideArg]) -> bool {
     all.iter().any(one)
 }
 
-/// Makes their targets, behind `before` targets of jobs on the host.
+/// What all of them have in common.
+pub struct Common {
+    /// Targets of jobs that the host has before theirs.
+    pub before: usize,
+    /// Their randomness.
+    pub prng: Prng,
+    /// The processors of the host; each target has as many for those who ask it.
+    pub host: Option<Processors>,
+}
+
+/// Makes their targets.
 pub fn make(
     all: &[BesideArg],
-    before: usize,
+    common: &Common,
     mount: &mut Mount,
     notes: &mut Vec<String>,
-    prng: &Prng,
 ) -> anyhow::Result<Vec<MadeBeside>> {
     let mut made: Vec<MadeBeside> = Vec::new();
     for (number, BesideArg { text, ask }) in all.iter().enumerate() {
-        let target = TargetId(u32::try_from(before + number).context("more targets than a host can have")?);
-        let place = Place { text, target, prng: &prng.split(&format!("beside{number}")) };
+        let target = u32::try_from(common.before + number).context("more targets than a host can have")?;
+        let prng = &common.prng.split(&format!("beside{number}"));
+        let place = Place { text, target: TargetId(target), prng, host: common.host.as_ref() };
         let one = match ask.tool {
             ToolArg::Ycsb => make_one::<YcsbTool>(ask, place, mount, notes),
             ToolArg::Mooncake => make_one::<MooncakeTool>(ask, place, mount, notes),
@@ -114,6 +125,7 @@ struct Place<'a> {
     text: &'a str,
     target: TargetId,
     prng: &'a Prng,
+    host: Option<&'a Processors>,
 }
 
 fn make_one<T: Tool>(
@@ -124,12 +136,13 @@ fn make_one<T: Tool>(
 ) -> anyhow::Result<MadeBeside>
 where
     T::Generator: 'static,
-    T::Target: OfInterface<Reply: Copy> + 'static,
+    T::Target: OfInterface<Reply: Copy> + Hosted + 'static,
     AnyTarget: From<Box<T::Target>>,
 {
     let name = ask.target.as_deref().unwrap_or(T::KIND);
-    let geometry = &mount.geometry;
-    let named = NamedTarget::named(name, &ask.place, geometry, &mount.media_manager, crate::kinds::find)?;
+    let Mount { geometry, media_manager, .. } = &*mount;
+    let sector_bytes = geometry.sector_bytes;
+    let named = NamedTarget::named(name, &ask.place, geometry, media_manager, crate::kinds::find)?;
     let kind = crate::kinds::find(&named.kind).map_err(anyhow::Error::msg)?;
     let make = T::make(kind).map_err(anyhow::Error::msg)?;
     lease(&named, &mut mount.media_manager, &format!("beside{}", place.target.0), &mount.kept, ADVICE)?;
@@ -138,10 +151,14 @@ where
     })?;
     notes.extend(made.notes);
     let generator = T::generator(&ask.options, &made.target, place.prng)?;
+    let target = behind(made.target, sector_bytes, place.host, kind.runs_on_host());
+    let target = target.map_err(anyhow::Error::msg)?;
     let source = ClosedLoop::new(generator, ask.iodepth.map_or(DEPTH, NonZeroUsize::get));
     let facts = Beside {
         text: place.text.to_owned(),
-        described: named.describe(),
+        described: place
+            .host
+            .map_or_else(|| named.describe(), |(host, _)| format!("{}, host_cpu {host}", named.describe())),
         target: place.target,
         kind: named.kind,
         units: named.units,
@@ -149,7 +166,7 @@ where
         loaded_bytes: 0,
     };
     let asker = Box::new(OnTarget::<T::Generator, T::Target>::new(source, place.target));
-    Ok(MadeBeside { facts, target: made.target.into(), asker })
+    Ok(MadeBeside { facts, target: target.into(), asker })
 }
 
 impl AllBeside {

@@ -3,8 +3,8 @@
 //! Everything is an integer of nanoseconds, rounded up. Deliberately not here: who waits for whom (`lock`, `cores`).
 
 use super::config::HostCpuConfig;
+use super::hosted::Work;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::BlockOp;
 
 /// Bytes of a page, the unit of copies and of places in pblk's ring.
 const PAGE_BYTES: u64 = 4096;
@@ -22,28 +22,39 @@ pub(super) struct Crowd {
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     config: HostCpuConfig,
-    block_bytes: u64,
+    sector_bytes: u64,
 }
 
 impl Costs {
-    pub fn new(config: HostCpuConfig, block_bytes: u32) -> Self {
-        Self { config, block_bytes: u64::from(block_bytes) }
+    /// For a target on sectors of so many bytes.
+    pub fn new(config: HostCpuConfig, sector_bytes: u32) -> Self {
+        Self { config, sector_bytes: u64::from(sector_bytes) }
     }
 
     pub const fn config(&self) -> &HostCpuConfig {
         &self.config
     }
 
-    /// Pages that `blocks` touch at least.
-    pub fn pages(&self, blocks: u32) -> u64 {
-        (u64::from(blocks) * self.block_bytes).div_ceil(PAGE_BYTES)
+    /// Pages that `bytes` touch at least.
+    pub const fn pages(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(PAGE_BYTES)
     }
 
-    pub const fn submit(&self, op: BlockOp) -> Nanos {
-        match op {
-            BlockOp::Read => Nanos(self.config.read_submit_ns.0 + self.config.ftl_read_ns.0),
-            BlockOp::Write { .. } => Nanos(self.config.write_submit_ns.0 + self.config.ftl_write_ns.0),
-            _ => self.config.other_submit_ns,
+    /// Pages that `sectors` touch at least.
+    pub fn pages_of_sectors(&self, sectors: u32) -> u64 {
+        self.pages(u64::from(sectors) * self.sector_bytes)
+    }
+
+    /// Sectors that `bytes` touch at least.
+    pub const fn sectors(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.sector_bytes)
+    }
+
+    pub const fn submit(&self, work: Work) -> Nanos {
+        match work {
+            Work::Read => Nanos(self.config.read_submit_ns.0 + self.config.ftl_read_ns.0),
+            Work::Write { .. } => Nanos(self.config.write_submit_ns.0 + self.config.ftl_write_ns.0),
+            Work::Other | Work::Shutdown => self.config.other_submit_ns,
         }
     }
 
@@ -203,7 +214,8 @@ mod tests {
     #[test]
     fn blocks_are_counted_in_pages_and_threads_in_sockets() {
         let costs = Costs::new(HostCpuConfig::e7_8870v3_x4(), 512);
-        assert_eq!([0, 1, 8, 9].map(|blocks| costs.pages(blocks)), [0, 1, 1, 2]);
+        assert_eq!([0, 1, 8, 9].map(|blocks| costs.pages_of_sectors(blocks)), [0, 1, 1, 2]);
+        assert_eq!([0, 1, 512, 513].map(|bytes| costs.sectors(bytes)), [0, 1, 1, 2]);
         assert_eq!([0, 1, 18, 19, 72, 500].map(|threads| costs.sockets_of(threads)), [1, 1, 1, 2, 4, 4]);
     }
 }

@@ -86,7 +86,7 @@ impl FtlThreads {
         while let Some(waiting) = self.writes.front().copied() {
             let Some(thread) = self.free_writer(waiting.chunk) else { break };
             self.writes.pop();
-            let pages = around.costs.pages(waiting.command.addresses.count());
+            let pages = around.costs.pages_of_sectors(waiting.command.addresses.count());
             let is_data = matches!(waiting.command.op, Op::Write { .. } | Op::Copy);
             let pages = if is_data { pages } else { 0 };
             let cpu = around.costs.writer_command(pages, around.sockets);
@@ -96,7 +96,7 @@ impl FtlThreads {
         if self.jobs[gc].is_none()
             && let Some(waiting) = self.gc_reads.pop()
         {
-            let pages = around.costs.pages(waiting.command.addresses.count());
+            let pages = around.costs.pages_of_sectors(waiting.command.addresses.count());
             let cpu = around.costs.gc_command(pages);
             self.begin(now, gc, waiting, cpu, around);
         }

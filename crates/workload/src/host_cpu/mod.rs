@@ -1,11 +1,11 @@
 //! Virtual host CPUs: in virtual time, the threads of a workload and an FTL's own threads cost CPU.
 //!
-//! [`HostCpu`] is a block target around a block target. A request passes through CPU work before the inner target sees
+//! [`HostCpu`] is a target around a target of the same interface. A request passes through CPU work before the inner target sees
 //! it; commands of the inner target pass through the FTL's threads before the device sees them; replies pass through a
 //! wake-up and completion work. Nothing else changes, and with every cost zero all of them pass at once. Like every target
 //! it is a state machine without a clock: `target` and `way_back` route, and each part is a file: `cores` (who runs where), `lock`,
-//! `ftl_threads` (the writer and garbage collection), `zone_order`, `costs` (the equations), `config` and `parse`
-//! (parameters), `stats` and `counters` (what it counts).
+//! `ftl_threads` (the writer and garbage collection), `host_order`, `hosted` (all it knows of interfaces), `costs` (the
+//! equations), `config` and `parse` (parameters), `stats` and `counters` (what it counts).
 //!
 //! The model, all of it mean values, so that no event is spent on a retry:
 //!
@@ -29,11 +29,14 @@
 //! retries of garbage collection (its inserts are not seen), and CPU of the drive's completions of the FTL's own commands. A
 //! share is taken when work starts and holds until it ends.
 
+mod as_target;
 mod config;
 mod cores;
 mod costs;
 mod counters;
 mod ftl_threads;
+mod host_order;
+mod hosted;
 mod lock;
 mod parse;
 mod stats;
@@ -41,8 +44,8 @@ mod target;
 mod thread;
 mod threads;
 mod way_back;
-mod zone_order;
 
 pub use config::{CORES_MAX, HostCpuConfig, REQUESTS_MAX, WRITERS_MAX, Waiting};
+pub use hosted::{Asked, Hosted, Ordered, Work};
 pub use stats::{FtlThreadStats, HostCpuStats, StatsHandle, ThreadStats};
 pub use target::HostCpu;

@@ -3,15 +3,14 @@
 //! Deliberately not here: how it is printed.
 
 use ocssd_base::Nanos;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 /// One thread of the workload: what was in flight under one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStats {
     /// Requests replied to.
     pub requests: u64,
-    /// Their blocks.
+    /// Their blocks; where content is no run of blocks, the sectors it touches at least.
     pub blocks: u64,
 }
 
@@ -75,10 +74,11 @@ pub struct HostCpuStats {
     pub gc: FtlThreadStats,
 }
 
-/// The counters of a [`HostCpu`](super::HostCpu), to be read while a loop owns it. Not for several threads.
+/// The counters of a [`HostCpu`](super::HostCpu), to be read while a loop owns it. It may be sent to another thread with
+/// the target, as targets of tables must be.
 #[derive(Clone, Debug, Default)]
 pub struct StatsHandle {
-    stats: Rc<RefCell<HostCpuStats>>,
+    stats: Arc<Mutex<HostCpuStats>>,
 }
 
 impl StatsHandle {
@@ -95,13 +95,13 @@ impl StatsHandle {
     /// The counters now. `threads` ends with the last thread that did anything.
     #[must_use]
     pub fn read(&self) -> HostCpuStats {
-        let mut stats = self.stats.borrow().clone();
+        let mut stats = self.stats.lock().expect("counting does not panic").clone();
         let used = stats.threads.iter().rposition(|thread| thread.requests > 0).map_or(0, |last| last + 1);
         stats.threads.truncate(used);
         stats
     }
 
     pub(super) fn with(&self, change: impl FnOnce(&mut HostCpuStats)) {
-        change(&mut self.stats.borrow_mut());
+        change(&mut self.stats.lock().expect("counting does not panic"));
     }
 }

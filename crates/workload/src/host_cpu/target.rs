@@ -6,14 +6,15 @@ use super::config::HostCpuConfig;
 use super::cores::Cores;
 use super::costs::Costs;
 use super::ftl_threads::{Around, FtlThreads};
+use super::host_order::HostOrder;
+use super::hosted::{Hosted, Work};
 use super::lock::Lock;
 use super::stats::StatsHandle;
 use super::thread::{Step, Thread};
 use super::threads::{ThreadNumber, Threads};
-use super::zone_order::ZoneOrder;
 use ocssd_base::{EventQueue, Nanos, Problems, Ring};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
-use ocssd_lightnvm::{Admission, BufId, Command, Completion, Out, Tag, Target};
+use ocssd_lightnvm::block::{BlockTarget, Counter};
+use ocssd_lightnvm::{Admission, BufId, Buffers, Command, Completion, Op, Out, Tag, Target};
 
 /// What is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,43 +25,56 @@ pub(super) enum Event {
     FtlThread(u32),
 }
 
-/// A block target on virtual host CPUs; see the module for the model.
+/// A target on virtual host CPUs; see the module for the model.
 ///
 /// The inner target sees requests under other tags, as late as their threads reach it, and is offered what it refused
 /// again, in order. Each request costs a few events, no memory after the start, whatever it waits for.
-pub struct HostCpu {
-    pub(super) inner: Box<dyn BlockTarget>,
+pub struct HostCpu<T: Hosted + ?Sized = dyn BlockTarget> {
+    pub(super) inner: Box<T>,
     /// What the inner target gave.
-    pub(super) inner_out: Out<BlockReply>,
+    pub(super) inner_out: Out<T::Reply>,
     pub(super) costs: Costs,
-    pub(super) threads: Threads,
+    pub(super) threads: Threads<T::Request, T::Reply>,
     pub(super) cores: Cores,
     pub(super) lock: Lock,
     pub(super) map_lock: Lock,
     pub(super) ftl_threads: FtlThreads,
     pub(super) events: EventQueue<Event>,
-    /// Requests the inner target may be offered, in order. Changes of zones are in `zone_order` instead.
+    /// Requests the inner target may be offered, in order. What is ordered is in `order` instead.
     pub(super) outside: Ring<ThreadNumber>,
-    pub(super) zone_order: Option<ZoneOrder>,
+    pub(super) order: Option<HostOrder>,
     /// Wait until nothing else is outside.
     pub(super) shutdowns: Ring<ThreadNumber>,
     /// Requests the inner target has not taken.
     pub(super) outside_count: u32,
     /// The inner target refused the next one, and nothing has changed since.
     pub(super) is_blocked: bool,
-    pub(super) replies: Ring<BlockReply>,
-    /// Requests in flight by buffer.
+    pub(super) replies: Ring<T::Reply>,
+    /// Pieces of requests in flight by buffer.
     pub(super) buffer_users: Vec<u32>,
+    /// Requests the inner target has that read.
+    pub(super) reads_inside: u32,
     pub(super) now: Nanos,
     pub(super) stats: StatsHandle,
 }
 
 impl HostCpu {
-    /// `inner` on CPUs like `config`.
+    /// `inner` on CPUs like `config`. Its blocks are the drive's sectors.
     ///
     /// # Errors
     /// What is wrong with `config`.
     pub fn new(inner: Box<dyn BlockTarget>, config: HostCpuConfig) -> Result<Self, Problems> {
+        let sector_bytes = inner.block_bytes();
+        Self::on_sectors(inner, sector_bytes, config)
+    }
+}
+
+impl<T: Hosted + ?Sized> HostCpu<T> {
+    /// `inner`, on a drive with sectors of so many bytes, on CPUs like `config`.
+    ///
+    /// # Errors
+    /// What is wrong with `config`.
+    pub fn on_sectors(inner: Box<T>, sector_bytes: u32, config: HostCpuConfig) -> Result<Self, Problems> {
         config.check()?;
         let places = index(config.requests_max);
         Ok(Self {
@@ -71,15 +85,16 @@ impl HostCpu {
             ftl_threads: FtlThreads::new(config.writers),
             events: EventQueue::with_capacity(places),
             outside: Ring::new(places),
-            zone_order: inner.zones().map(|_| ZoneOrder::new(places)),
+            order: HostOrder::new(inner.ordered(), places),
             shutdowns: Ring::new(places),
             outside_count: 0,
             is_blocked: false,
             replies: Ring::new(places),
             buffer_users: Vec::new(),
+            reads_inside: 0,
             now: Nanos::ZERO,
             stats: StatsHandle::new(config.requests_max, config.writers),
-            costs: Costs::new(config, inner.block_bytes()),
+            costs: Costs::new(config, sector_bytes),
             inner,
             inner_out: Out::below(),
         })
@@ -99,12 +114,12 @@ impl HostCpu {
 
     /// The target within.
     #[must_use]
-    pub fn inner(&self) -> &dyn BlockTarget {
+    pub fn inner(&self) -> &T {
         self.inner.as_ref()
     }
 
     /// Does everything that is due, until nothing is; true if there was anything.
-    fn pump(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
+    fn pump(&mut self, now: Nanos, out: &mut Out<T::Reply>) -> bool {
         self.now = now;
         let mut any = false;
         loop {
@@ -112,7 +127,7 @@ impl HostCpu {
             while let Some((_, event)) = self.events.pop_due(now) {
                 moved = true;
                 match event {
-                    Event::Thread(number) => self.step(now, number),
+                    Event::Thread(number) => self.step(now, number, &out.buffers),
                     Event::FtlThread(thread) => {
                         self.ftl_threads.on_prepared(now, thread, &mut self.cores);
                     }
@@ -128,8 +143,8 @@ impl HostCpu {
     }
 
     /// The step a thread was at is over.
-    fn step(&mut self, now: Nanos, number: ThreadNumber) {
-        let thread = *self.threads.get(number);
+    fn step(&mut self, now: Nanos, number: ThreadNumber, buffers: &Buffers) {
+        let thread = self.threads.get(number);
         match thread.step {
             Step::Submit if thread.is_write() => self.test(now, number),
             Step::Submit | Step::Test => self.ready(now, number),
@@ -138,7 +153,7 @@ impl HostCpu {
                 self.finish(now, number);
             }
             Step::Waking => self.finish(now, number),
-            Step::Finish => self.end(now, number),
+            Step::Finish => self.end(now, number, buffers),
             Step::Outside | Step::Inside => {
                 unreachable!("a thread that waits for the inner target has no event")
             }
@@ -159,7 +174,7 @@ impl HostCpu {
         let thread = *self.threads.get(number);
         let costs = &self.costs;
         let cpu = match thread.step {
-            Step::Submit => costs.submit(thread.request.op),
+            Step::Submit => costs.submit(thread.asked.work),
             Step::Finish => {
                 let copied = if thread.copies { thread.pages } else { 0 };
                 let woken = if thread.slept { costs.config().completion_ns } else { Nanos::ZERO };
@@ -232,25 +247,25 @@ impl HostCpu {
         let waiting = self.config().waiting;
         let thread = self.threads.get_mut(number);
         (thread.step, thread.since) = (Step::Outside, now);
-        let (op, core) = (thread.request.op, thread.core);
+        let (asked, core) = (thread.asked, thread.core);
         if thread.may_spin(waiting) {
             thread.spins = true;
             self.cores.spin(core);
             self.lock.spin();
         }
-        let queue = if op == BlockOp::Shutdown { &mut self.shutdowns } else { &mut self.outside };
-        if self.zone_order.is_none() || !ZoneOrder::covers(op) {
+        let queue = if asked.work == Work::Shutdown { &mut self.shutdowns } else { &mut self.outside };
+        if self.order.as_ref().is_none_or(|order| !order.covers(asked)) {
             queue.push(number).expect("there are as many places as requests");
         }
     }
 
     /// Offers what is ready, until the inner target refuses; true if it took any.
-    fn offer(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
+    fn offer(&mut self, now: Nanos, out: &mut Out<T::Reply>) -> bool {
         let mut any = false;
         while !self.is_blocked
             && let Some(number) = self.next_outside()
         {
-            let request = BlockRequest { tag: Tag(number.0), ..self.threads.get(number).request };
+            let request = T::with_tag(self.threads.get(number).request, Tag(number.0));
             let inner = &mut self.inner;
             let taken =
                 out.lend(&mut self.inner_out, 0, |below| inner.submit(now, &request, below)).is_taken();
@@ -262,6 +277,7 @@ impl HostCpu {
                 break;
             }
             (thread.step, thread.entered) = (Step::Inside, now);
+            self.reads_inside += u32::from(thread.is_read());
             let waited = now - thread.since;
             self.stats.with(|stats| stats.refused_ns += waited);
             self.taken(number);
@@ -271,9 +287,9 @@ impl HostCpu {
     }
 
     fn next_outside(&self) -> Option<ThreadNumber> {
-        let change = || self.zone_order.as_ref()?.ready(&self.threads);
+        let ordered = || self.order.as_ref()?.ready(&self.threads);
         let last = || self.shutdowns.front().copied().filter(|_| self.only_shutdowns_are_outside());
-        self.outside.front().copied().or_else(change).or_else(last)
+        self.outside.front().copied().or_else(ordered).or_else(last)
     }
 
     /// The inner target takes nothing after a shutdown, so whatever arrived before must not come later.
@@ -289,7 +305,7 @@ impl HostCpu {
         } else if self.shutdowns.front() == Some(&number) {
             self.shutdowns.pop();
         } else {
-            self.zone_order.as_mut().expect("a change of a zone").taken(number);
+            self.order.as_mut().expect("something that is ordered").taken(number);
         }
     }
 
@@ -304,11 +320,12 @@ impl HostCpu {
     /// Whether a request's own thread submits a command.
     fn is_of_request(&self, command: &Command) -> bool {
         let users = |buffer: BufId| self.buffer_users.get(index(buffer.0)).copied();
-        command.buffer.and_then(users).is_some_and(|users| users > 0)
+        let is_read_for_one = T::READS_ANY_BYTES && command.op == Op::Read && self.reads_inside > 0;
+        is_read_for_one || command.buffer.and_then(users).is_some_and(|users| users > 0)
     }
 
     /// Lets the inner target go on, by one command if the FTL's threads and the device have room for it: that command.
-    fn advance_inner(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> Option<Command> {
+    fn advance_inner(&mut self, now: Nanos, out: &mut Out<T::Reply>) -> Option<Command> {
         let inner = &mut self.inner;
         let room = usize::from(out.has_room() && self.ftl_threads.has_room());
         out.lend(&mut self.inner_out, room, |below| inner.advance(now, below));
@@ -316,7 +333,7 @@ impl HostCpu {
     }
 
     /// Gives the replies that wait.
-    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+    fn give_replies(&mut self, out: &mut Out<T::Reply>) {
         while let Some(reply) = self.replies.pop() {
             out.reply(reply);
         }
@@ -329,32 +346,32 @@ impl HostCpu {
     }
 }
 
-impl Target for HostCpu {
-    type Request = BlockRequest;
-    type Reply = BlockReply;
+impl<T: Hosted + ?Sized> Target for HostCpu<T> {
+    type Request = T::Request;
+    type Reply = T::Reply;
 
-    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
+    fn submit(&mut self, now: Nanos, request: &T::Request, out: &mut Out<T::Reply>) -> Admission {
         if self.threads.is_full() || self.replies.len() + self.threads.len() >= self.replies.capacity() {
             return Admission::Full;
         }
-        let pages = self.costs.pages(request.count);
-        let Some(number) = self.threads.begin(now, Thread::new(now, *request, 0, pages)) else {
+        let asked = self.inner.asked(request, &out.buffers);
+        let thread = Thread::new(now, *request, asked, self.costs.pages(asked.bytes));
+        let (is_read, is_write) = (thread.is_read(), thread.is_write());
+        let Some(number) = self.threads.begin(now, thread) else {
             return Admission::Full;
         };
         let core = self.cores.of(number);
         self.threads.get_mut(number).core = core;
         self.outside_count += 1;
         let socket = core / self.config().cores_per_socket;
-        if request.op == BlockOp::Read {
+        if is_read {
             self.map_lock.user_begins(socket);
         }
-        if matches!(request.op, BlockOp::Write { .. }) {
+        if is_write {
             self.lock.user_begins(socket);
         }
-        if let Some(buffer) = request.buffer {
-            self.uses(buffer);
-        }
-        if let Some(order) = self.zone_order.as_mut().filter(|_| ZoneOrder::covers(request.op)) {
+        T::tell_buffers(request, &out.buffers, &mut |buffer| self.uses(buffer));
+        if let Some(order) = self.order.as_mut().filter(|order| order.covers(asked)) {
             order.arrive(number);
         }
         self.enter_core(now, number);
@@ -362,7 +379,7 @@ impl Target for HostCpu {
         Admission::Taken
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<T::Reply>) {
         let inner = &mut self.inner;
         out.lend(&mut self.inner_out, 0, |below| inner.on_completion(now, completion, below));
         self.is_blocked = false;
@@ -370,7 +387,7 @@ impl Target for HostCpu {
         self.give_replies(out);
     }
 
-    fn on_deadline(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+    fn on_deadline(&mut self, now: Nanos, out: &mut Out<T::Reply>) {
         if self.inner.deadline().is_some_and(|at| at <= now) {
             let inner = &mut self.inner;
             out.lend(&mut self.inner_out, 0, |below| inner.on_deadline(now, below));
@@ -383,7 +400,7 @@ impl Target for HostCpu {
         [self.events.deadline(), self.inner.deadline()].into_iter().flatten().min()
     }
 
-    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+    fn advance(&mut self, now: Nanos, out: &mut Out<T::Reply>) {
         loop {
             self.start_ftl_threads(now);
             let moved = self.pump(now, out);
@@ -416,17 +433,19 @@ impl Target for HostCpu {
     }
 
     fn check(&self) {
-        let count = |is: fn(&Thread) -> bool| {
+        let count = |is: fn(&Thread<T::Request, T::Reply>) -> bool| {
             u32::try_from(self.threads.iter().filter(|&thread| is(thread)).count()).expect("few")
         };
         let spinners = count(|thread| thread.spins);
         assert_eq!(count(Thread::is_outside), self.outside_count, "requests outside");
+        let reads_inside = count(|thread| thread.is_read() && thread.step == Step::Inside);
+        assert_eq!(reads_inside, self.reads_inside, "reads the inner target has");
         self.lock.check(spinners, count(Thread::is_write));
         self.map_lock.check(0, count(Thread::is_read));
         self.cores.check(spinners, self.ftl_threads.running());
         self.ftl_threads.check();
         let waiting =
-            self.outside.len() + self.shutdowns.len() + self.zone_order.as_ref().map_or(0, ZoneOrder::len);
+            self.outside.len() + self.shutdowns.len() + self.order.as_ref().map_or(0, HostOrder::len);
         assert!(waiting <= index(self.outside_count), "more requests wait than there are outside");
         assert!(self.threads.len() + self.replies.len() <= self.replies.capacity(), "room for every reply");
         self.inner.check();
@@ -436,38 +455,6 @@ impl Target for HostCpu {
         let mut counters = self.inner.counters();
         counters.extend(super::counters::counters(&self.stats.read()));
         counters
-    }
-}
-
-impl BlockTarget for HostCpu {
-    fn block_bytes(&self) -> u32 {
-        self.inner.block_bytes()
-    }
-
-    fn block_count(&self) -> u64 {
-        self.inner.block_count()
-    }
-
-    fn zones(&self) -> Option<Zones> {
-        self.inner.zones()
-    }
-
-    fn write_unit(&self) -> u32 {
-        self.inner.write_unit()
-    }
-
-    fn unreadable_tail(&self) -> u64 {
-        self.inner.unreadable_tail()
-    }
-
-    fn is_mapped(&self, block: u64) -> Option<bool> {
-        self.inner.is_mapped(block)
-    }
-
-    fn zone_written(&self, zone: u64) -> u64 {
-        let written = self.inner.zone_written(zone);
-        let (Some(zones), Some(order)) = (self.inner.zones(), &self.zone_order) else { return written };
-        order.written(&self.threads, zone * zones.blocks, zones.blocks, written)
     }
 }
 

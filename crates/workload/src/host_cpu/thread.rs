@@ -3,8 +3,8 @@
 //! Deliberately not here: what moves it on (`target`).
 
 use super::config::Waiting;
+use super::hosted::{Asked, Work};
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,11 @@ pub(super) enum Step {
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Thread {
+pub(super) struct Thread<Request, Reply> {
     /// As the host gave it.
-    pub request: BlockRequest,
+    pub request: Request,
+    /// What it is to the processors.
+    pub asked: Asked,
     pub step: Step,
     pub core: u32,
     pub pages: u64,
@@ -43,15 +45,16 @@ pub(super) struct Thread {
     pub slept: bool,
     /// Its data is copied by its own core: into the ring, or out of memory.
     pub copies: bool,
-    pub reply: Option<BlockReply>,
+    pub reply: Option<Reply>,
 }
 
-impl Thread {
-    pub const fn new(now: Nanos, request: BlockRequest, core: u32, pages: u64) -> Self {
+impl<Request, Reply> Thread<Request, Reply> {
+    pub const fn new(now: Nanos, request: Request, asked: Asked, pages: u64) -> Self {
         Self {
             request,
+            asked,
             step: Step::Submit,
-            core,
+            core: 0,
             pages,
             since: now,
             entered: now,
@@ -64,17 +67,17 @@ impl Thread {
     }
 
     pub const fn is_write(&self) -> bool {
-        matches!(self.request.op, BlockOp::Write { .. })
+        matches!(self.asked.work, Work::Write { .. })
     }
 
     pub const fn is_read(&self) -> bool {
-        matches!(self.request.op, BlockOp::Read)
+        matches!(self.asked.work, Work::Read)
     }
 
-    /// A write that waits for room, not for the media, retries if that is how it waits. When a write with FUA gets its
+    /// A write that waits for room, not for the media, retries if that is how it waits. When a durable write gets its
     /// room cannot be seen, so it sleeps.
     pub fn may_spin(&self, waiting: Waiting) -> bool {
-        waiting == Waiting::BusyRetry && matches!(self.request.op, BlockOp::Write { fua: false })
+        waiting == Waiting::BusyRetry && self.asked.work == Work::Write { may_spin: true }
     }
 
     /// On its way back into the ring: it takes its places under the lock.
@@ -88,15 +91,15 @@ impl Thread {
     }
 
     /// Takes the reply: what is left to do for it.
-    pub fn answered(&mut self, now: Nanos, reply: BlockReply) {
+    pub fn answered(&mut self, now: Nanos, reply: Reply, is_success: bool) {
         assert_eq!(self.step, Step::Inside, "a reply to a request the inner target does not have");
-        self.copies = reply.status.is_success()
-            && match self.request.op {
-                BlockOp::Write { .. } => true,
+        self.copies = is_success
+            && match self.asked.work {
+                Work::Write { .. } => true,
                 // Answered at once, so it came from memory.
-                BlockOp::Read => self.entered == now,
-                _ => false,
+                Work::Read => self.entered == now,
+                Work::Other | Work::Shutdown => false,
             };
-        self.reply = Some(BlockReply { tag: self.request.tag, ..reply });
+        self.reply = Some(reply);
     }
 }

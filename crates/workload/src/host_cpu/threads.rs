@@ -19,9 +19,9 @@ pub(super) struct ThreadNumber(pub u32);
 /// The threads that have a request in flight, at most as many as there were places at the start.
 ///
 /// Beginning and ending cost the logarithm of the most there ever were.
-pub(super) struct Threads {
+pub(super) struct Threads<Request, Reply> {
     /// By number, those that ever were.
-    places: Vec<Option<Thread>>,
+    places: Vec<Option<Thread<Request, Reply>>>,
     /// Of these, those nobody has.
     free: BinaryHeap<Reverse<ThreadNumber>>,
     most: u32,
@@ -31,7 +31,7 @@ pub(super) struct Threads {
     busy: usize,
 }
 
-impl Threads {
+impl<Request, Reply> Threads<Request, Reply> {
     /// None yet, and room for `most`.
     pub fn new(most: u32) -> Self {
         let places = index(most);
@@ -40,7 +40,7 @@ impl Threads {
     }
 
     /// `thread` begins: its number, or `None` if there are as many as there may be.
-    pub fn begin(&mut self, now: Nanos, thread: Thread) -> Option<ThreadNumber> {
+    pub fn begin(&mut self, now: Nanos, thread: Thread<Request, Reply>) -> Option<ThreadNumber> {
         if self.is_full() {
             return None;
         }
@@ -59,23 +59,23 @@ impl Threads {
     }
 
     /// Thread `number` ends.
-    pub fn end(&mut self, now: Nanos, number: ThreadNumber) -> Thread {
+    pub fn end(&mut self, now: Nanos, number: ThreadNumber) -> Thread<Request, Reply> {
         self.pass_to(now);
         let thread = self.places[index(number.0)].take().expect("a thread ends once");
         self.free.push(Reverse(number));
         thread
     }
 
-    pub fn get(&self, number: ThreadNumber) -> &Thread {
+    pub fn get(&self, number: ThreadNumber) -> &Thread<Request, Reply> {
         self.places[index(number.0)].as_ref().expect("a number in use")
     }
 
-    pub fn get_mut(&mut self, number: ThreadNumber) -> &mut Thread {
+    pub fn get_mut(&mut self, number: ThreadNumber) -> &mut Thread<Request, Reply> {
         self.places[index(number.0)].as_mut().expect("a number in use")
     }
 
     /// Those in flight, by number.
-    pub fn iter(&self) -> impl Iterator<Item = &Thread> {
+    pub fn iter(&self) -> impl Iterator<Item = &Thread<Request, Reply>> {
         self.places.iter().flatten()
     }
 
@@ -110,12 +110,10 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocssd_lightnvm::Tag;
-    use ocssd_lightnvm::block::{BlockOp, BlockRequest};
+    use crate::host_cpu::hosted::{Asked, Work};
 
-    fn thread() -> Thread {
-        let request = BlockRequest { tag: Tag(0), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
-        Thread::new(Nanos::ZERO, request, 0, 0)
+    fn thread() -> Thread<(), ()> {
+        Thread::new(Nanos::ZERO, (), Asked { work: Work::Other, bytes: 0, is_change: false }, 0)
     }
 
     #[test]

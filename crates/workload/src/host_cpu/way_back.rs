@@ -3,30 +3,32 @@
 //! Deliberately not here: the way to the inner target (`target`).
 
 use super::HostCpu;
+use super::hosted::Hosted;
 use super::target::{Event, index};
 use super::thread::Step;
 use super::threads::ThreadNumber;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::BlockReply;
+use ocssd_lightnvm::Buffers;
 
-impl HostCpu {
+impl<T: Hosted + ?Sized> HostCpu<T> {
     /// Takes the inner target's replies; true if there was one.
     pub(super) fn take_replies(&mut self, now: Nanos) -> bool {
         let mut replies = std::mem::take(self.inner_out.replies_mut().0);
         let any = !replies.is_empty();
         for reply in replies.drain(..) {
             self.is_blocked = false;
-            self.answered(now, ThreadNumber(reply.tag.0), reply);
+            self.answered(now, ThreadNumber(T::reply_tag(&reply).0), reply);
         }
         *self.inner_out.replies_mut().0 = replies;
         any
     }
 
     /// The inner target is done with a request: its thread notices, is woken, or never waited.
-    fn answered(&mut self, now: Nanos, number: ThreadNumber, reply: BlockReply) {
+    fn answered(&mut self, now: Nanos, number: ThreadNumber, reply: T::Reply) {
         let period = self.costs.retry_period(self.lock.crowd());
         let thread = self.threads.get_mut(number);
-        thread.answered(now, reply);
+        thread.answered(now, reply, T::is_success(&reply));
+        self.reads_inside -= u32::from(thread.is_read());
         let waited = now > thread.since;
         if thread.spins && waited {
             thread.step = Step::Notice;
@@ -67,7 +69,7 @@ impl HostCpu {
     }
 
     /// A request is over.
-    pub(super) fn end(&mut self, now: Nanos, number: ThreadNumber) {
+    pub(super) fn end(&mut self, now: Nanos, number: ThreadNumber, buffers: &Buffers) {
         self.leave_core(now, number);
         let thread = self.threads.end(now, number);
         assert!(!thread.spins, "a request ended while its thread spins");
@@ -78,18 +80,18 @@ impl HostCpu {
         if thread.is_read() {
             self.map_lock.user_ends(socket);
         }
-        if let Some(buffer) = thread.request.buffer {
+        T::tell_buffers(&thread.request, buffers, &mut |buffer| {
             let users = &mut self.buffer_users[index(buffer.0)];
             assert!(*users > 0, "buffer {} has a request that was not counted", buffer.0);
             *users -= 1;
-        }
-        let reply = thread.reply.expect("it was answered");
+        });
+        let reply = T::reply_with_tag(thread.reply.expect("it was answered"), T::tag(&thread.request));
         self.replies.push(reply).expect("there are as many places for replies as for requests");
         self.stats.with(|stats| {
             stats.requests += 1;
             let own = &mut stats.threads[index(number.0)];
             own.requests += 1;
-            own.blocks += u64::from(thread.request.count);
+            own.blocks += self.costs.sectors(thread.asked.bytes);
         });
     }
 }

@@ -4,6 +4,7 @@
 //! drive with a fixed latency empty; the ring never holds more than it has places. One test runs pblk on a virtual drive.
 
 mod full_ring;
+mod interfaces;
 mod sockets;
 mod threads;
 
