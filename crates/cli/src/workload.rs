@@ -4,7 +4,7 @@
 //! is shown. Deliberately not here: jobs on blocks (`run`), and whether content is right (`simulate`).
 
 pub mod execute;
-mod lsm;
+pub mod lsm;
 pub mod present;
 pub mod tool;
 

@@ -93,11 +93,6 @@ impl FromStr for BesideArg {
             let said = said[..end.unwrap_or(said.len())].trim_start_matches("error: ").trim_end();
             format!("{said}\n\nIts words are those of `ocssd workload`, as 'ycsb workload=a --target kv --place group:1'")
         })?;
-        if words.ask.tool == ToolArg::Lsm {
-            return Err("lsm is a database with processors and a report of its own, and goes without jobs beside it: use \
-                        db_bench, or `ocssd workload lsm`"
-                .to_owned());
-        }
         Ok(Self { text: text.to_owned(), ask: words.ask })
     }
 }

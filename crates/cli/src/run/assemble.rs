@@ -170,6 +170,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         before: blocks.len(),
         prng: Prng::new(args.seed),
         host: processors(args.host_cpu.as_deref(), choice.clock).map_err(anyhow::Error::msg)?,
+        is_virtual: choice.clock == ClockKind::Virtual,
     };
     let beside = beside::make(&args.beside, &common, &mut mount, &mut notes)?;
     let shapes: Vec<TargetShape<'_>> = blocks.iter().map(|target| TargetShape(target.as_ref())).collect();

@@ -4,7 +4,7 @@
 
 use super::execute::{self, Progress, TARGET, WorkloadDevice};
 use super::tool::{LsmTool, Speaks};
-use crate::args::{ClockArg, WorkloadArgs};
+use crate::args::{AskArgs, ClockArg, WorkloadArgs};
 use crate::{Outcome, table};
 use anyhow::{anyhow, ensure};
 use ocssd_base::{Nanos, Prng};
@@ -47,22 +47,21 @@ struct Ended {
     hash: u64,
     notes: Vec<String>,
     started: Instant,
-    interval: Nanos,
+}
+
+/// What there is to show of a tree, here or beside jobs.
+pub struct Shown<'a> {
+    /// The tree.
+    pub lsm: &'a Lsm,
+    /// What its target counted.
+    pub counters: &'a [Counter],
+    /// Bytes that were written to the media.
+    pub media_written_bytes: u64,
 }
 
 /// Does what was asked for.
 pub fn lsm(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
-    ensure!(
-        args.ask.iodepth.is_none(),
-        "lsm has threads and no depth: leave --iodepth out, and give threads=N"
-    );
-    ensure!(
-        args.clock == ClockArg::Virtual,
-        "lsm counts what processors take in virtual time: leave --clock out; on the wall clock run the real db_bench \
-         (docs/rocksdb.md)"
-    );
-    let options = LsmOptions::parse(&args.ask.options.join(" "))?;
-    let interval = options.interval;
+    let options = options_of(&args.ask, args.clock == ClockArg::Virtual)?;
     let started = Instant::now();
     let (mut host, notes, image) = super::make::<LsmTool>(args)?;
     let limits = host.target(TARGET).limits();
@@ -76,8 +75,22 @@ pub fn lsm(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let counters = host.target(TARGET).counters();
     let hash = leave(host, image)?;
     let media_written_bytes = written * sector_bytes;
-    let ended = Ended { lsm, counters, interrupted, media_written_bytes, hash, notes, started, interval };
+    let ended = Ended { lsm, counters, interrupted, media_written_bytes, hash, notes, started };
     Ok(present(args, &ended, as_json))
+}
+
+/// The options of a tree.
+///
+/// # Errors
+/// A sentence, if it cannot run so.
+pub fn options_of(ask: &AskArgs, is_virtual: bool) -> anyhow::Result<LsmOptions> {
+    ensure!(ask.iodepth.is_none(), "lsm has threads and no depth: leave --iodepth out, and give threads=N");
+    ensure!(
+        is_virtual,
+        "lsm counts what processors take in virtual time: leave --clock out; on the wall clock run the real db_bench \
+         (docs/rocksdb.md)"
+    );
+    Ok(LsmOptions::parse(&ask.options.join(" "))?)
 }
 
 /// The target is left in order if it lies on an image; what happened, as one number.
@@ -98,15 +111,18 @@ fn present(args: &WorkloadArgs, ended: &Ended, as_json: bool) -> Outcome {
         (None, Some(how)) => (Outcome::Interrupted, format!("interrupted: {how}")),
         (None, None) => (Outcome::Good, "pass".to_owned()),
     };
+    let Ended { lsm, counters, media_written_bytes, .. } = ended;
+    let shown = Shown { lsm, counters, media_written_bytes: *media_written_bytes };
     if as_json {
-        table::print_json(&to_json(ended, &verdict));
+        let mut object = to_json(&shown, &verdict);
+        object["trace_hash"] = json!(format!("{:016x}", ended.hash));
+        object["notes"] = json!(ended.notes);
+        table::print_json(&object);
         return outcome;
     }
     table::line(&fold(&format!("verdict: {verdict}")));
-    ended.lsm.phases().iter().for_each(|phase| show_phase(phase, ended.interval));
     table::line("");
-    show_levels(&ended.lsm);
-    show_media(ended);
+    table::line(&text(&shown));
     for note in &ended.notes {
         table::line(&fold(note));
     }
@@ -118,15 +134,22 @@ fn present(args: &WorkloadArgs, ended: &Ended, as_json: bool) -> Outcome {
     outcome
 }
 
-fn show_phase(phase: &Phase, interval: Nanos) {
+/// Its benchmarks, a blank line behind each, its levels, and what the media did.
+pub fn text(shown: &Shown<'_>) -> String {
+    let interval = shown.lsm.interval();
+    let phases = shown.lsm.phases().iter().map(|phase| phase_lines(phase, interval).join("\n"));
+    let end = [vec![levels(shown.lsm)], media(shown)].concat().join("\n");
+    phases.chain([end]).collect::<Vec<String>>().join("\n\n")
+}
+
+fn phase_lines(phase: &Phase, interval: Nanos) -> Vec<String> {
     let seconds = phase.took().as_secs_f64();
     let operations = phase.operations();
-    table::line("");
-    table::line(&fold(&format!(
+    let mut lines = vec![fold(&format!(
         "{}: {operations} operations in {seconds:.3} s, {} a second",
         phase.name,
         rate(operations, seconds)
-    )));
+    ))];
     let latencies = [("put", &phase.puts), ("get", &phase.gets)];
     let rows: Vec<Vec<String>> = latencies
         .iter()
@@ -141,14 +164,15 @@ fn show_phase(phase: &Phase, interval: Nanos) {
         })
         .collect();
     if !rows.is_empty() {
-        table::print(&["", "count", "mean us", "p50 us", "p99 us", "p99.9 us", "max us"], &rows);
+        lines.push(table::text(&["", "count", "mean us", "p50 us", "p99 us", "p99.9 us", "max us"], &rows));
     }
-    show_stalls(phase);
-    show_series(phase, interval);
+    lines.extend(stalls(phase));
+    lines.extend(series(phase, interval));
+    lines
 }
 
-fn show_stalls(phase: &Phase) {
-    let took = phase.took();
+fn stalls(phase: &Phase) -> Vec<String> {
+    let (took, mut lines) = (phase.took(), Vec::new());
     let rows = Cause::ALL.into_iter().filter_map(|cause| {
         let (stopped, delayed) = (phase.stopped[cause as usize], phase.delayed[cause as usize]);
         let is_there = stopped > Nanos::ZERO || delayed > Nanos::ZERO;
@@ -156,14 +180,14 @@ fn show_stalls(phase: &Phase) {
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
-        table::print(&["puts waited for", "stopped", "slowed by the rate"], &rows);
+        lines.push(table::text(&["puts waited for", "stopped", "slowed by the rate"], &rows));
     }
     if let Some(rate) = phase.rate_min {
-        table::line(&format!("lowest rate of slowed puts: {:.2} MiB/s", rate as f64 / f64::from(1 << 20)));
+        lines.push(format!("lowest rate of slowed puts: {:.2} MiB/s", rate as f64 / f64::from(1 << 20)));
     }
     let work = &phase.work;
     if work.flushes + work.compactions + work.moves > 0 {
-        table::line(&fold(&format!(
+        lines.push(fold(&format!(
             "{} flushes, {} compactions, {} tables moved; {:.2} bytes written for each that was put",
             work.flushes,
             work.compactions,
@@ -171,13 +195,14 @@ fn show_stalls(phase: &Phase) {
             work.amplification()
         )));
     }
+    lines
 }
 
 /// Neighbours in one row, so that all fit a screen.
-fn show_series(phase: &Phase, interval: Nanos) {
+fn series(phase: &Phase, interval: Nanos) -> Option<String> {
     let each = phase.series.len().div_ceil(ROWS_MAX).max(1);
     if phase.series.len() < 2 {
-        return;
+        return None;
     }
     let step = interval * each as u64;
     let rows = phase.series.chunks(each).enumerate().map(|(number, points)| {
@@ -195,10 +220,10 @@ fn show_series(phase: &Phase, interval: Nanos) {
         ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    table::print(&["from s", "puts/s", "reads/s", "stopped", "slowed", "level 0"], &rows);
+    Some(table::text(&["from s", "puts/s", "reads/s", "stopped", "slowed", "level 0"], &rows))
 }
 
-fn show_levels(lsm: &Lsm) {
+fn levels(lsm: &Lsm) -> String {
     let levels = lsm.levels();
     let filled = levels.iter().enumerate().filter(|(_, (tables, _))| *tables > 0);
     let rows: Vec<Vec<String>> = filled
@@ -207,30 +232,31 @@ fn show_levels(lsm: &Lsm) {
         })
         .collect();
     if rows.is_empty() {
-        table::line("the tree has no tables: what was put is in memtables");
+        "the tree has no tables: what was put is in memtables".to_owned()
     } else {
-        table::print(&["level", "tables", "MB"], &rows);
+        table::text(&["level", "tables", "MB"], &rows)
     }
 }
 
-fn show_media(ended: &Ended) {
-    let put: u64 = ended.lsm.phases().iter().map(|phase| phase.work.put_bytes).sum();
+fn media(shown: &Shown<'_>) -> Vec<String> {
+    let put: u64 = shown.lsm.phases().iter().map(|phase| phase.work.put_bytes).sum();
     let amplification = if put > 0 {
-        format!(", {:.2} for each that was put", ended.media_written_bytes as f64 / put as f64)
+        format!(", {:.2} for each that was put", shown.media_written_bytes as f64 / put as f64)
     } else {
         String::new()
     };
-    let written = ended.media_written_bytes as f64 / 1e6;
-    table::line(&fold(&format!("media: {written:.1} MB written{amplification}")));
+    let written = shown.media_written_bytes as f64 / 1e6;
+    let mut lines = vec![fold(&format!("media: {written:.1} MB written{amplification}"))];
     if let (Some(all), Some(behind)) =
-        (count(&ended.counters, "stream0_units"), count(&ended.counters, "stream0_units_behind_any"))
+        (count(shown.counters, "stream0_units"), count(shown.counters, "stream0_units_behind_any"))
         && all > 0
     {
-        table::line(&fold(&format!(
+        lines.push(fold(&format!(
             "{behind} of {all} write units of flushes found another table's write or read at their parallel unit ({:.0} %)",
             behind as f64 / all as f64 * 100.0
         )));
     }
+    lines
 }
 
 fn count(counters: &[Counter], name: &str) -> Option<u64> {
@@ -260,24 +286,23 @@ fn part(some: Nanos, all: Nanos) -> String {
     format!("{:.1} %", some.0 as f64 / all.0 as f64 * 100.0)
 }
 
-fn to_json(ended: &Ended, verdict: &str) -> Value {
-    let phases: Vec<Value> =
-        ended.lsm.phases().iter().map(|phase| phase_json(phase, ended.interval)).collect();
-    let levels: Vec<Value> = ended
+/// As JSON.
+pub fn to_json(shown: &Shown<'_>, verdict: &str) -> Value {
+    let interval = shown.lsm.interval();
+    let phases: Vec<Value> = shown.lsm.phases().iter().map(|phase| phase_json(phase, interval)).collect();
+    let levels: Vec<Value> = shown
         .lsm
         .levels()
         .iter()
         .map(|(tables, bytes)| json!({ "tables": tables, "bytes": bytes }))
         .collect();
-    let metrics = crate::run::metrics::to_json(&[("target".to_owned(), ended.counters.clone())]);
+    let metrics = crate::run::metrics::to_json(&[("target".to_owned(), shown.counters.to_vec())]);
     json!({
         "verdict": verdict,
         "phases": phases,
         "levels": levels,
-        "media_written_bytes": ended.media_written_bytes,
+        "media_written_bytes": shown.media_written_bytes,
         "counters": metrics[0]["counters"],
-        "trace_hash": format!("{:016x}", ended.hash),
-        "notes": ended.notes,
     })
 }
 

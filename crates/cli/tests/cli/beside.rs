@@ -136,6 +136,34 @@ fn what_asks_beside_jobs_takes_time_of_the_hosts_processors() {
     );
 }
 
+/// Goal: a database runs beside jobs and is stopped with them. Method: one that does more than the jobs, and one that does less.
+#[test]
+fn a_database_runs_beside_jobs_and_shows_its_own_report() {
+    let program = program();
+    let lsm = "lsm benchmarks=fillseq,readrandom threads=2 num=5k reads=1m value_size=100 write_buffer_size=256k \
+               target_file_size_base=256k --target lightlsm --place pu:2-3";
+    let result = json(&program, &[lsm]);
+    let one = &result["ocssd"]["beside"][0];
+    assert_eq!((&one["verdict"], &one["target"]), (&"pass".into(), &"lightlsm on pu:2-3".into()), "{one}");
+    let phases = one["phases"].as_array().expect("a list");
+    let (puts, gets) = (phases[0]["puts"].as_u64(), phases[1]["gets"].as_u64());
+    assert_eq!((phases.len(), puts), (2, Some(2 * 5 * 1_024)), "{one}");
+    assert!(gets > Some(0) && gets < Some(1 << 20), "it is stopped with the jobs: {one}");
+    let took: u64 = phases.iter().filter_map(|phase| phase["took_ns"].as_u64()).sum();
+    let runtime = result["jobs"][0]["job_runtime"].as_u64().expect("a time") * 1_000_000;
+    assert!(took.abs_diff(runtime) <= runtime / 20, "{took} ns, where the jobs took {runtime}");
+    assert!(one["media_written_bytes"].as_u64() > Some(0), "tables are written: {one}");
+    let again = json(&program, &[lsm]);
+    assert_eq!(result["ocssd"]["trace_hash"], again["ocssd"]["trace_hash"]);
+    assert_eq!(*one, again["ocssd"]["beside"][0]);
+    let little = lsm.replace("num=5k", "num=10").replace("fillseq,readrandom", "fillseq");
+    let said = run(&program, "run", &[&little]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    for words in ["fillseq: 20 operations", "had no more to ask", "media: "] {
+        assert!(said.out.contains(words), "{words:?} is not in\n{}", said.out);
+    }
+}
+
 #[test]
 fn a_workload_that_fails_fails_the_run() {
     let said = run(
@@ -167,7 +195,7 @@ fn what_cannot_be_asked_beside_jobs_is_refused_with_a_sentence() {
         (&["ycsb --place pu:9"], "but unit 9 was named"),
         (&["yscb workload=a"], "a similar value exists: 'ycsb'"),
         (&["ycsb --drive tiny"], "unexpected argument '--drive' found"),
-        (&["lsm num=10"], "use db_bench, or `ocssd workload lsm`"),
+        (&["lsm num=10 --place pu:2 --iodepth 4"], "leave --iodepth out, and give threads=N"),
         (&[""], "Its words are those of `ocssd workload`"),
     ] {
         let said = run(&program, "run", workloads);

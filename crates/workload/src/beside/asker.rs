@@ -4,6 +4,7 @@
 
 use crate::generator::Generator;
 use crate::generator::closed_loop::{ClosedLoop, Phase};
+use crate::lsm::Lsm;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget, OfInterface};
 use ocssd_lightnvm::{Buffers, Source, TargetId};
@@ -24,7 +25,7 @@ pub trait Asker: Source<AnyTarget> {
     fn is_stopped(&self) -> bool;
 
     /// What was measured so far.
-    fn phases(&self) -> &[Phase];
+    fn report(&self) -> Report<'_>;
 
     /// The first failure in words.
     fn failure(&self) -> Option<&str>;
@@ -34,6 +35,26 @@ pub trait Asker: Source<AnyTarget> {
 
     /// How far it is, in thousandths, and how many requests were answered.
     fn progress(&self) -> (u64, u64);
+}
+
+/// What was measured of one who asks.
+#[derive(Clone, Copy, Debug)]
+pub enum Report<'a> {
+    /// Phases of a generator.
+    Phases(&'a [Phase]),
+    /// A database, which measures in words of its own.
+    Database(&'a Lsm),
+}
+
+impl Report<'_> {
+    /// When the last phase ended, if one began.
+    #[must_use]
+    pub fn ended(&self) -> Option<Nanos> {
+        match self {
+            Self::Phases(phases) => phases.last().map(|phase| phase.ended),
+            Self::Database(lsm) => lsm.phases().last().map(|phase| phase.ended),
+        }
+    }
 }
 
 /// A closed loop of a generator on a target of this interface.
@@ -101,8 +122,8 @@ where
         self.source.is_stopped()
     }
 
-    fn phases(&self) -> &[Phase] {
-        self.source.phases()
+    fn report(&self) -> Report<'_> {
+        Report::Phases(self.source.phases())
     }
 
     fn failure(&self) -> Option<&str> {

@@ -188,7 +188,7 @@ impl<B: Source> Source<AnyTarget> for Joined<'_, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::closed_loop::Phase;
+    use crate::beside::Report;
     use ocssd_lightnvm::block::{BlockReply, BlockRequest};
     use ocssd_lightnvm::interface::Interface;
     use ocssd_lightnvm::interface::key_value::{KvAnswer, KvReply};
@@ -288,8 +288,8 @@ mod tests {
             self.stopped
         }
 
-        fn phases(&self) -> &[Phase] {
-            &[]
+        fn report(&self) -> Report<'_> {
+            Report::Phases(&[])
         }
 
         fn failure(&self) -> Option<&str> {

@@ -79,6 +79,8 @@ pub struct Lsm {
     prng: Prng,
     is_stopped: bool,
     failure: Option<String>,
+    /// When it was asked or answered last.
+    heard: Nanos,
 }
 
 impl Lsm {
@@ -111,6 +113,7 @@ impl Lsm {
             prng: prng.split("lsm"),
             is_stopped: false,
             failure: None,
+            heard: Nanos::ZERO,
             options,
         }
     }
@@ -135,9 +138,25 @@ impl Lsm {
         self.failure.as_deref()
     }
 
-    /// Asks for nothing more; what is outstanding is waited for.
-    pub const fn stop(&mut self) {
+    /// Asks for nothing more; what is outstanding is waited for. The benchmark that is on ends when it was asked or answered last.
+    pub fn stop(&mut self) {
+        self.end_early();
         self.is_stopped = true;
+    }
+
+    /// The benchmark that is on, if there is one, ended when something was heard of last.
+    fn end_early(&mut self) {
+        if !self.is_over() && self.benchmark > 0 {
+            let heard = self.heard;
+            self.end_stall(heard);
+            self.phase().ended = heard;
+        }
+    }
+
+    /// How long a point of a phase's series lasts.
+    #[must_use]
+    pub const fn interval(&self) -> Nanos {
+        self.options.interval
     }
 
     /// Requests without a reply.
@@ -174,6 +193,7 @@ impl Lsm {
     }
 
     pub(super) fn fail(&mut self, sentence: String) {
+        self.end_early();
         self.failure.get_or_insert(sentence);
     }
 
@@ -330,6 +350,7 @@ where
     }
 
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, TableRequest)> {
+        self.heard = now;
         if self.is_over() {
             self.forget_refused(buffers);
             return None;
@@ -358,7 +379,7 @@ where
     }
 
     fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: TableReply, buffers: &mut Buffers) {
-        self.is_full = false;
+        (self.is_full, self.heard) = (false, now);
         let asked = self.asked.remove(&reply.tag.0).expect("a reply answers a request");
         let failure = self.judge(&asked, &reply, buffers);
         if let Some(buffer) = asked.buffer {
