@@ -57,8 +57,6 @@ pub fn present(
         }
         return Ok(outcome);
     }
-    write_metrics(args, finished)?;
-    let kept = keep(args, request, result)?;
     let chosen = match &request.parsed.program.output_formats[..] {
         _ if as_json => &[OutputFormat::JsonPlus],
         [] => &[OutputFormat::Normal],
@@ -73,11 +71,11 @@ pub fn present(
             OutputFormat::JsonPlus => to_text(result, Format::JsonPlus),
         });
     }
-    match &request.parsed.program.output {
-        Some(path) => std::fs::write(path, &text)
-            .with_context(|| format!("{path} cannot be written; name another file"))?,
-        None => table::show(&text),
-    }
+    let written = write(request, &text);
+    let kept = keep(args, request, result);
+    write_metrics(args, finished)?;
+    written?;
+    let kept = kept?;
     if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
         if args.verbose {
             super::metrics::print(&finished.targets);
@@ -90,6 +88,17 @@ pub fn present(
         table::line(&fold(&format!("took {took:.1} s; result kept in {}{more}", kept.display())));
     }
     Ok(outcome)
+}
+
+/// Writes the result to its file, or shows it; what there is no room for is shown, so that what was measured is not lost.
+fn write(request: &Request, text: &str) -> anyhow::Result<()> {
+    let Some(path) = &request.parsed.program.output else {
+        table::show(text);
+        return Ok(());
+    };
+    std::fs::write(path, text).inspect_err(|_| table::show(text)).with_context(|| {
+        format!("{path} cannot be written, so the result is shown here; name another file with --output")
+    })
 }
 
 /// Whether the verdict is painted: on a terminal, unless the user wants none (no-color.org).

@@ -103,6 +103,25 @@ fn text_fits_a_terminal_of_80_columns() {
     }
 }
 
+/// Goal: a disk that is full at the end costs the file, not the result. Method: a file that takes nothing, and a kept result whose
+/// place is taken.
+#[test]
+fn a_result_that_cannot_be_written_is_shown() {
+    let program = Program::new();
+    std::fs::create_dir_all(program.path("taken/a.json")).expect("a folder of the test's own");
+    for (options, words) in [
+        ("--output=/dev/full", "/dev/full cannot be written, so the result is shown here"),
+        ("--results taken", "taken cannot be written; choose a directory with --results"),
+        ("--metrics /dev/full", "/dev/full cannot be written; name another file with --metrics"),
+    ] {
+        let job = "--name=a --rw=randread --bs=4k --size=16m";
+        let answer = program.run(&format!("run --quiet --drive qemu {options} {job}"));
+        assert_eq!(answer.code, 2, "{options}: {}{}", answer.out, answer.err);
+        assert!(answer.out.starts_with("verdict: pass\n"), "{options} lost the result: {}", answer.out);
+        assert!(answer.err.contains(words), "{options}: {}", answer.err);
+    }
+}
+
 #[test]
 fn a_terminal_gets_colour_unless_no_color_is_set() {
     let run = |no_color: &str| {
