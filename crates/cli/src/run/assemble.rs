@@ -245,7 +245,8 @@ const PACING: [&str; 5] = ["rate", "rate_iops", "rate_process", "thinktime", "th
 fn parties(named: &[JobTarget], plan: &JobPlan) -> Vec<Party> {
     let party = |JobTarget { named_target, host }: &JobTarget| Party {
         jobs: Vec::new(),
-        units: named_target.units.clone(),
+        // What keeps nothing has units, and never uses them.
+        units: if named_target.kind == "null" { Vec::new() } else { named_target.units.clone() },
         writers: host.as_ref().map(|(_, config)| config.writers),
         cores: 0,
         is_paced: false,

@@ -119,7 +119,7 @@ fn verdict(finished: &Finished) -> Verdict {
     }
     let caution = |job: &JobResult| {
         let few = || format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job));
-        if took_no_time(job) { Some(no_rate(job)) } else { (measured(job) < SAMPLES_MIN).then(few) }
+        if took_no_time(job) { Some(no_rate(job, finished)) } else { (measured(job) < SAMPLES_MIN).then(few) }
     };
     let mut warnings: Vec<String> = finished.jobs.iter().filter_map(caution).collect();
     warnings.extend(super::buffered::caution(finished));
@@ -149,7 +149,7 @@ fn against(job: &JobResult, finished: &Finished) -> Vec<String> {
     if ios == 0 {
         fails.push(format!("job \"{name}\" did no I/O: give it more to do, or something that can be read"));
     } else if took_no_time(job) && !has_verified(job) {
-        fails.push(no_rate(job));
+        fails.push(no_rate(job, finished));
     } else if job.verify.is_some_and(|verify| verify.checked == 0) {
         fails.push(format!(
             "job \"{name}\" was to verify, but compared no block: let it read what it wrote (no exitall, no other job that \
@@ -169,8 +169,13 @@ fn has_verified(job: &JobResult) -> bool {
     job.verify.is_some_and(|verify| verify.checked > 0)
 }
 
-fn no_rate(job: &JobResult) -> String {
+fn no_rate(job: &JobResult, finished: &Finished) -> String {
+    let buffers = finished.parties.iter().any(|party| !party.units.is_empty());
     let why = match job.write.total_ios {
+        // A target without units keeps nothing, and buffers nothing.
+        _ if !buffers => {
+            "its target answered all at once; ask another, or use --clock wall or --host-cpu".to_owned()
+        }
         0 => "its target answered all at once; ask more of it, or use --clock wall or --host-cpu".to_owned(),
         writes => format!(
             "the write buffer took all {writes} writes; write more than it holds, flush at the end (end_fsync=1), or give \

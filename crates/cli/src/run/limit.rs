@@ -24,7 +24,7 @@ const AMPLIFIED: f64 = 1.05;
 pub struct Party {
     /// Results of its jobs, by number.
     pub jobs: Vec<usize>,
-    /// Its parallel units.
+    /// Its parallel units; none of a target that keeps nothing.
     pub units: Vec<PuId>,
     /// The writer threads of its host, if the host's processors take time.
     pub writers: Option<u32>,

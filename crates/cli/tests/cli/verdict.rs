@@ -24,6 +24,11 @@ fn a_job_that_took_no_time_has_no_rate() {
         "run --quiet --ioengine=null --name=n --rw=randread --bs=4k --size=1m",
         &["took no time", "--clock wall"],
     );
+    // A target that keeps nothing has no buffer either.
+    fails(
+        "run --quiet --drive tiny --target null --name=n --rw=write --bs=4k --size=1m --host-cpu none",
+        &["took no time", "its target answered all at once"],
+    );
     // What the remedy says is one: the flush takes time.
     let flushed = Program::new().good(&format!("{job} --size=8m --end_fsync=1"));
     assert!(flushed.starts_with("verdict: pass\n"), "{flushed}");
