@@ -11,6 +11,7 @@ use ocssd_measure::profile::{
     timeline_csv,
 };
 use ocssd_report::{ChartSpec, html, png, svg, tidy_csv};
+use ocssd_workload::results::fold::{fold, fold_command};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -144,32 +145,32 @@ fn print(args: &ProfileArgs, profile: &Profile, judged: &Judged, comparisons: &[
         verdict["reasons"].as_array().into_iter().flatten().filter_map(|reason| reason.as_str()).collect();
     let outcome = verdict["outcome"].as_str().unwrap_or_default();
     let because = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-    table::line(&format!("verdict: {outcome}{because}"));
+    table::line(&fold(&format!("verdict: {outcome}{because}")));
     for row in &profile.description {
-        table::line(&format!("{}: {}", row.name, row.value));
+        table::line(&fold(&format!("{}: {}", row.name, row.value)));
     }
     table::line(&format!("seed: {}", profile.seed));
     if let Some(attested) = profile.attestation {
-        table::line(&attested.sentence());
+        table::line(&fold(&attested.sentence()));
     }
-    profile.notes.iter().for_each(|note| table::line(&format!("note: {note}")));
+    profile.notes.iter().for_each(|note| table::line(&fold(&format!("note: {note}"))));
     table::line("");
     let rows: Vec<Vec<String>> = in_order(profile).into_iter().map(cell_row).collect();
     table::print(&CELL_COLUMNS, &rows);
     for one in explain(profile) {
-        table::line(&format!("\n{}: {}", one.about, one.sentence));
+        table::line(&fold(&format!("\n{}: {}", one.about, one.sentence)));
     }
     comparisons.iter().for_each(print_comparison);
     print_findings(judged);
-    table::line(&format!(
+    table::line(&fold(&format!(
         "\ntook {:.1} s; report.html, result.json, runs.csv and pictures are in {}",
         profile.took.as_secs_f64(),
         args.out.display()
-    ));
+    )));
     if let Some(fio) = profile.runs.first().and_then(|run| run.own["fio"].as_str()) {
-        table::line(&format!("the first run, for fio: {fio}"));
+        table::line(&fold_command(&format!("the first run, for fio: {fio}")));
     }
-    table::line(&format!("again: {}", rerun(args)));
+    table::line(&fold_command(&format!("again: {}", rerun(args))));
 }
 
 /// Prints comparisons of what was kept.
@@ -196,7 +197,7 @@ fn print_comparison(comparison: &Comparison) {
         })
         .collect();
     table::print(&["what", "here", "there", "ratio", "reading"], &rows);
-    comparison.remarks.iter().for_each(|remark| table::line(&format!("  {remark}")));
+    comparison.remarks.iter().for_each(|remark| table::line(&fold(&format!("  {remark}"))));
 }
 
 fn print_findings(judged: &Judged) {
@@ -212,6 +213,6 @@ fn print_findings(judged: &Judged) {
             vec![severity.to_string(), format!("{} {}", rule.id, rule.name), count.to_string(), sentence]
         })
         .collect();
-    table::print(&["level", "rule", "runs", "first of them"], &rows);
+    table::print_folded(&["level", "rule", "runs", "first of them"], &rows);
     table::line("`ocssd lint --explain RULE` says what a finding means and what to do");
 }

@@ -28,6 +28,11 @@ fn ran(answer: &Answer) -> bool {
     answer.code == 0 || answer.code == 1
 }
 
+/// What a program printed, in one line.
+fn unfolded(answer: &Answer) -> String {
+    answer.out.replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
     let program = Program::new();
@@ -43,7 +48,7 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
         "again: ocssd profile . --quick --time 1s --repetitions 1 --size 16777216 --seed 1 --compare d7-p5600",
         "for fio: fio --name=",
     ] {
-        assert!(answer.out.contains(expected), "`{expected}` in\n{}", answer.out);
+        assert!(unfolded(&answer).contains(expected), "`{expected}` in\n{}", answer.out);
     }
     let result = result(&program);
     assert_eq!(
@@ -226,6 +231,10 @@ fn the_word_of_a_verdict_and_its_sentence_say_the_same() {
     ] {
         let answer = program.run(&format!("profile --emulated z-nand {cells} {media}"));
         assert_eq!(answer.code, code, "{}{}", answer.out, answer.err);
+        let forbids = answer.verdict().contains(") forbids the numbers of 1 run");
+        assert_eq!(forbids, code == 1, "{}", answer.out);
+        let long = answer.out.split("\n\n").next().and_then(|head| head.lines().find(|line| line.len() > 80));
+        assert_eq!(long, None, "{}", answer.out);
         let page =
             std::fs::read_to_string(program.path("ocssd-results/profile/report.html")).expect("a page");
         assert!(page.contains(says) && !page.contains(never), "{media}: expected {says:?} and not {never:?}");
@@ -240,7 +249,7 @@ fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
     assert!(ran(&first), "{}{}", first.out, first.err);
     let kept = result(&program);
     assert_eq!(kept["ocssd"]["clock"], "virtual");
-    assert!(first.out.contains("I/Os below 4 KiB are left out"), "{}", first.out);
+    assert!(unfolded(&first).contains("I/Os below 4 KiB are left out"), "{}", first.out);
     program.run(arguments);
     assert_eq!(result(&program), kept);
     let again = program.run(&format!("{arguments} --compare ocssd-results/profile/result.json"));
@@ -307,7 +316,7 @@ fn a_file_that_may_not_be_written_is_read_only() {
     program.write("mine", &vec![7; 16 << 20]);
     let answer = program.run(&format!("profile mine {SHORT}"));
     assert!(ran(&answer), "{}{}", answer.out, answer.err);
-    assert!(answer.out.contains("only reads are measured; writes need --overwrite"), "{}", answer.out);
+    assert!(unfolded(&answer).contains("only reads are measured; writes need --overwrite"), "{}", answer.out);
     assert!(!answer.out.contains("random writes, "), "{}", answer.out);
     let kept = std::fs::read(program.path("mine")).expect("it is still there");
     assert!(kept.len() == 16 << 20 && kept.iter().all(|&byte| byte == 7), "nobody wrote it");
@@ -360,7 +369,11 @@ fn a_disk_that_fills_up_while_it_is_written_is_said_and_the_rest_is_kept() {
     sparse.set_len(64 << 20).expect("a file can be made longer");
     let answer = with_limit(&program, "profile sparse --overwrite --quick --time 1s --quiet");
     assert_eq!(answer.code, 1, "{}{}", answer.out, answer.err);
-    assert!(answer.out.contains("a file may not be that large (ulimit -f): lower --size"), "{}", answer.out);
+    assert!(
+        answer.verdict().contains("a file may not be that large (ulimit -f): lower --size"),
+        "{}",
+        answer.out
+    );
     assert!(result(&program)["ocssd"]["profile"]["ended_early"].is_string(), "what there is is kept");
 }
 

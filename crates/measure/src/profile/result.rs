@@ -6,7 +6,7 @@ use super::open_loop::{OPEN_CELL, OpenPoint};
 use super::record::{CellRecord, Profile, SAMPLES_BEYOND};
 use super::statistics::Mean;
 use super::writers::WritersPoint;
-use crate::lint::{Evidence, Format as LintFormat, Report, Selection, Settings, Severity, lint, read};
+use crate::lint::{Evidence, Format as LintFormat, Report, Rule, Selection, Settings, Severity, lint, read};
 use ocssd_base::Nanos;
 use ocssd_workload::results::json::{Format, to_value};
 use ocssd_workload::results::{LatencyStats, RunResult, Verdict};
@@ -56,16 +56,19 @@ fn verdict(profile: &Profile, report: &Report) -> Verdict {
     let mut reasons = Vec::new();
     reasons.extend(profile.ended_early.clone());
     for level in [Severity::Fail, Severity::Warn] {
-        let mut rules: Vec<(&str, usize)> = Vec::new();
+        let mut rules: Vec<(&Rule, usize)> = Vec::new();
         for (judged, severity, _) in report.findings() {
             if severity == level {
-                match rules.iter_mut().find(|(id, _)| *id == judged.rule.id) {
+                match rules.iter_mut().find(|(rule, _)| rule.id == judged.rule.id) {
                     Some((_, count)) => *count += 1,
-                    None => rules.push((judged.rule.id, 1)),
+                    None => rules.push((judged.rule, 1)),
                 }
             }
         }
-        reasons.extend(rules.iter().map(|(id, count)| format!("{id} found {count} runs to {level}")));
+        let does = if level == Severity::Fail { "forbids the numbers" } else { "warns" };
+        reasons.extend(rules.iter().map(|(rule, count)| {
+            format!("{} ({}) {does} of {count} run{}", rule.id, rule.name, if *count == 1 { "" } else { "s" })
+        }));
     }
     if profile.is_interrupted {
         Verdict::Interrupted(reasons)

@@ -160,8 +160,9 @@ pub fn possible(wanted: &[Cell], bounds: Bounds) -> (Vec<Cell>, Vec<String>) {
     let mut notes = Vec::new();
     if small > 0 {
         let unit = size_word(u64::from(bounds.unit));
-        notes
-            .push(format!("{small} cells of I/Os below {unit} are left out: the target takes none so small"));
+        notes.push(format!(
+            "I/Os below {unit} are left out ({small} of the cells): the target takes none so small"
+        ));
     }
     if written > 0 {
         notes.push(format!("{written} cells that write are left out: the target may not be written"));
