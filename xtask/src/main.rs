@@ -11,6 +11,7 @@ mod ci;
 mod dist;
 mod mutants;
 mod process;
+mod subcommand;
 mod tidy;
 mod workspace;
 

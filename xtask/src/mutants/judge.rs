@@ -8,7 +8,7 @@ use super::{
     copy::Copy,
     mutant::Mutant,
     outcomes::{Judged, Verdict},
-    tool,
+    tool::TOOL,
 };
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result, ensure};
@@ -175,7 +175,7 @@ impl<'a> Court<'a> {
         let folder = self.copy.root.parent().context("the copy lies in a folder")?;
         let config = folder.join("wanted.toml");
         fs::write(&config, only(mutants)).context("the list of mutants could not be written")?;
-        let mut command = self.copy.prepare(tool::command(self.workspace));
+        let mut command = self.copy.prepare(TOOL.command(self.workspace));
         command.args(["--in-place", "--baseline=skip", "--no-times", "--colors=never"]);
         command.args(["--timeout", SECONDS_MAX, "--build-timeout", SECONDS_MAX]);
         command.args(["--package", judge.of, "--test-package", judge.tests_of]);

@@ -24,6 +24,7 @@ use mutant::{Key, Mutant};
 use outcomes::{Judged, Outcomes, Verdict};
 use select::Shard;
 use std::collections::BTreeSet;
+use tool::TOOL;
 
 /// Folder of everything published, from the root.
 const FOLDER: &str = "experiments/mutants";
@@ -76,7 +77,7 @@ struct Known {
 
 impl Known {
     fn find(workspace: &Workspace, packages: &[&'static str]) -> Result<Self> {
-        tool::ensure_installed(workspace)?;
+        TOOL.ensure_installed(workspace)?;
         let copy = Copy::refresh(workspace)?;
         let mutants = mutant::list(workspace, &copy, packages)?;
         let equivalents = Equivalents::read(workspace, &mutants)?;

@@ -4,7 +4,7 @@
 //! done where, and the text of its line; where several are alike, by their number among them. So what is known of a mutant
 //! stays until its line or its function's name changes.
 
-use super::{copy::Copy, tool, woven::change::Change};
+use super::{copy::Copy, tool::TOOL, woven::change::Change};
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ pub fn list(workspace: &Workspace, copy: &Copy, packages: &[&str]) -> Result<Vec
 fn listed(workspace: &Workspace, copy: &Copy, package: &str) -> Result<Vec<Listed>> {
     let folder = copy.root.join("crates").join(package.trim_start_matches("ocssd-")).join("src");
     let mut hasher = DefaultHasher::new();
-    (tool::VERSION, LEFT_OUT).hash(&mut hasher);
+    (TOOL.version, LEFT_OUT).hash(&mut hasher);
     hash_files(&folder, &mut hasher).context("the sources could not be read")?;
     let kept = copy.root.with_file_name(format!("{package}-{:016x}.json", hasher.finish()));
     if let Ok(text) = fs::read_to_string(&kept)
@@ -123,7 +123,7 @@ fn listed(workspace: &Workspace, copy: &Copy, package: &str) -> Result<Vec<Liste
     {
         return Ok(listed);
     }
-    let mut command = copy.prepare(tool::command(workspace));
+    let mut command = copy.prepare(TOOL.command(workspace));
     command.args(["--list", "--json", "--no-config", "--exclude", LEFT_OUT, "--package", package]);
     let text = process::output(&mut command)?;
     let listed: Vec<Listed> = serde_json::from_str(&text).context("cargo-mutants listed no JSON")?;
