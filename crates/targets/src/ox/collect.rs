@@ -29,6 +29,10 @@ const READS_RANGE: (u32, u32) = (8, 64);
 /// a group of more units as many, for a chunk lies on one unit: with two at a time eight units give what two can read.
 const VICTIMS_READ_MIN: u32 = 2;
 
+/// Copies of this part of the victims that are read at a time share a page of the log (chosen: of eight, four; a page for each
+/// took four fifths of a sector of log for each that users wrote in 64 KiB).
+const VICTIMS_PER_PAGE_PART: usize = 2;
+
 /// A chunk that is being emptied.
 #[derive(Clone, Copy, Debug)]
 struct Victim {
@@ -137,11 +141,9 @@ impl<S: Store> Ox<S> {
     pub(super) fn collection_waits_for_log(&self) -> bool {
         let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
         let victims = &self.gc.victims;
-        let copies = &self.data_points[1..=usize_of(self.space.pool.groups())];
-        let has_programmed = copies.iter().all(|point| point.in_flight() == 0);
         !victims.is_empty()
             && victims.iter().all(is_copied)
-            && has_programmed
+            && !self.are_copies_programmed()
             && self.logged.iter().any(|logged| !logged.is_applied())
     }
 
@@ -458,13 +460,25 @@ impl<S: Store> Ox<S> {
         copies.on_their_way -= 1;
     }
 
-    /// True if all that a victim holds lies elsewhere, and only the log must still say so.
-    pub(super) fn is_a_victim_copied(&self) -> bool {
-        let is_copied = |victim: &Victim| {
+    /// True while copies are on their way to media.
+    fn are_copies_programmed(&self) -> bool {
+        let copies = &self.data_points[1..=usize_of(self.space.pool.groups())];
+        copies.iter().any(|point| point.in_flight() > 0)
+    }
+
+    /// True if all that some victims hold lies elsewhere, and only the log must still say so: enough to share its page, or all
+    /// there are, or the others do not go on, as they may wait for the room that these give.
+    pub(super) fn are_victims_copied(&self) -> bool {
+        let is_copied = |victim: &&Victim| {
             let on_their_way = self.gc.copies[victim.chunk.index()].on_their_way;
             victim.is_read && victim.reads == 0 && on_their_way == 0
         };
-        self.gc.victims.iter().any(is_copied)
+        let victims = &self.gc.victims;
+        let copied = victims.iter().filter(is_copied).count();
+        assert!(copied <= victims.len(), "{copied} of {} victims are copied", victims.len());
+        let is_enough = copied == victims.len() || copied >= self.gc.victims_read_max / VICTIMS_PER_PAGE_PART;
+        let goes_on = victims.iter().any(|victim| victim.reads > 0) || self.are_copies_programmed();
+        copied > 0 && (is_enough || !goes_on)
     }
 
     /// Gives up copies that nothing fills, and those whose group lost its room to others: what they were made of is still where it

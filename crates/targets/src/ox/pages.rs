@@ -50,9 +50,9 @@ impl<S: Store> Ox<S> {
             || self.space.waits_for_log(self.journal.log.durable())
     }
 
-    /// True if users have no place to write to, and a chunk would be free once copies in the log are true.
+    /// True if users have no place to write to, and chunks would be free once copies in the log are true.
     fn users_wait_for_copies(&self) -> bool {
-        self.buffer.ready(StreamIndex::USER) > 0 && self.is_a_victim_copied()
+        self.buffer.ready(StreamIndex::USER) > 0 && self.are_victims_copied()
     }
 
     /// True if nothing else goes on, and chunks that died are held by copies from them that only the log must still make true:
