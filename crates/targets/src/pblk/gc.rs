@@ -295,10 +295,15 @@ impl Pblk {
         completion: &Completion,
         buffers: &Buffers,
     ) {
-        let (failed, status) = (completion.failed, completion.status);
+        let (mut failed, mut status) = (completion.failed, completion.status);
         assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors came in one read");
         assert!(count == VECTOR_MAX || failed >> count == 0, "sectors failed that were not read");
         let read = GcRead { buffer, count, next: 0, failed, line, with: status };
+        let astray = self.astray(&read, buffers);
+        if astray != 0 {
+            status = if status.has_data() { Status::UNRECOVERED_READ } else { status };
+            failed |= astray;
+        }
         if failed != 0 && may_differ(status) && !self.has_canary(Canary::FailedReadIsLoss) {
             self.retry(Whose::Gc(read), Failed::new(failed, status), buffers);
         } else {

@@ -146,6 +146,25 @@ impl Pblk {
         is_newest_at(&self.l2p, &self.write_buffer, block, place)
     }
 
+    /// Sectors of a line that is read once more, by bits, that are not whose the map says they are. A read that went astray shows
+    /// another sector, too, and must not be taken for a loss: these are asked for again.
+    pub(super) fn astray(&self, read: &GcRead, buffers: &Buffers) -> u64 {
+        if !self.gc.is_again(read.line) {
+            return 0;
+        }
+        let failed = |index: u32| read.failed >> index & 1 == 1;
+        let sectors = (0..).zip(sectors_left(read, buffers)).filter(|&(index, _)| !failed(index));
+        let astray = sectors.filter(|&(_, (ppa, content, tag))| self.is_astray(ppa, content, tag));
+        astray.fold(0, |bits, (index, _)| bits | 1 << index)
+    }
+
+    /// True if what was read of a sector that is needed is sound, and another's.
+    pub(super) fn is_astray(&self, ppa: Ppa, content: &[u8], tag: &[u8]) -> bool {
+        let place = self.place_of(ppa);
+        let found = SectorTag::decode(tag, content);
+        self.valid.is_valid(place) && found.is_ok_and(|tag| self.is_misplaced(&tag, place))
+    }
+
     /// True if a sound sector is not whose the map says it is: a write went astray, and took its place. Nothing would ever
     /// supersede it here, so its line would be moved for ever. Looks through the map, but only for what is nobody's by its tag.
     fn is_misplaced(&self, tag: &SectorTag, place: PhysicalAddress) -> bool {

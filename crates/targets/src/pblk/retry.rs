@@ -87,7 +87,11 @@ impl Pblk {
                 let block = self.requests.get(request).request.block + u64::from(at);
                 self.judge_read(completion.status, block, (buffer, at), ppa, buffers)
             }
-            Whose::Gc(_) if completion.status.has_data() => Ok(()),
+            Whose::Gc(ref read) if completion.status.has_data() => {
+                let (content, tag) = (buffers.data(buffer, at, 1), buffers.oob(buffer, at, 1));
+                let is_astray = self.gc.is_again(read.line) && self.is_astray(ppa, content, tag);
+                if is_astray { Err(Status::UNRECOVERED_READ) } else { Ok(()) }
+            }
             Whose::Gc(_) => Err(completion.status),
         };
         failed.on_try(judged);
