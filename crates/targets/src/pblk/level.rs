@@ -16,7 +16,9 @@ impl Pblk {
         if !self.wear.may_pick() || self.is_read_only() || self.has_canary(Canary::WearIgnored) {
             return None;
         }
-        if self.gc.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + 1 {
+        // Where free lines are as many as collection for space keeps, and one, there may never be more: what is urgent goes then.
+        let spare = u32::from(!self.wear.is_urgent());
+        if self.gc.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + spare {
             return None;
         }
         let Self { wear, lines, valid, gc, checkpoints, .. } = self;
