@@ -1,7 +1,7 @@
 //! Checkpoints as they are found: which are whole, and what they hold.
 //!
-//! Deliberately not here: reading media. Who has many pages reads their first sectors, asks [`Checkpoints::newest`] for
-//! the checkpoints worth reading, and then only the pages of one.
+//! Deliberately not here: reading media. Who has many pages reads their first sectors, which say of which checkpoint each is
+//! ([`CheckpointPage::claimed`]), and then only the pages of one, in their order.
 
 use super::SectionName;
 use super::page::{CheckpointPage, CheckpointPageError, PageIndex, Serial};

@@ -114,7 +114,7 @@ pub fn find<E: Record>(
 ) -> Result<(Option<Found>, Pages), MountError> {
     let mut pages = Pages::default();
     let places = checkpoint_places(media, known, &mut pages)?;
-    let newest = newest_whole(media, known.geometry, &places)?;
+    let newest = newest_whole(media, known.geometry, places)?;
     pages.log_began = media.device.now();
     let Some((serial, instance, sections)) = newest else {
         // The first checkpoint comes before the first request: without one nothing was ever answered.
@@ -221,10 +221,9 @@ pub type Whole = (Serial, InstanceId, Sections);
 pub fn newest_whole(
     media: &mut Media<'_>,
     geometry: &Geometry,
-    places: &Places,
+    places: Places,
 ) -> Result<Option<Whole>, MountError> {
-    for (&serial, pages) in places.iter().rev() {
-        let mut pages = pages.clone();
+    for (serial, mut pages) in places.into_iter().rev() {
         pages.sort_unstable();
         let firsts: Vec<Ppa> = pages.into_iter().map(|(_, ppa)| ppa).collect();
         let (mut found, mut instance) = (Checkpoints::of_pages(firsts.len()), None);

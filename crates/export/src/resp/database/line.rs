@@ -32,8 +32,9 @@ pub(super) struct RequestLine {
     copied: VecDeque<StoreRequest>,
     /// Steps that the store has, and since when.
     out: Vec<(Token, Nanos)>,
-    /// Fewer steps than at most may be out by so many, because those before took long.
+    /// So many steps fewer than at most may be out, because those before took long.
     held: usize,
+    /// The time of the server's clock.
     now: Nanos,
     came: u64,
     /// The last to go was a plain one.
@@ -105,8 +106,8 @@ impl RequestLine {
         self.now = now;
     }
 
-    /// The store has carried a request out. A step that took long is one less at a time from now on, and one that did not one more:
-    /// so half of them take long at most, whatever the media are and wherever keys lie.
+    /// The store has carried a request out. Each step that took long takes one from those that may be out at a time, and each that
+    /// did not gives one back: so half of them take long at most, whatever the media are and wherever keys lie.
     pub(super) fn on_outcome(&mut self, token: Token) {
         let Some(place) = self.out.iter().position(|(out, _)| *out == token) else { return };
         let (_, since) = self.out.swap_remove(place);

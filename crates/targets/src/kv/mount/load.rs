@@ -146,7 +146,7 @@ fn checkpoints(
             by_serial.entry(serial).or_default().push((page, ppa));
         }
     })?;
-    found::newest_whole(media, geometry, &by_serial)
+    found::newest_whole(media, geometry, by_serial)
 }
 
 fn decode(
