@@ -315,6 +315,13 @@ impl Buffers {
         self.format.payload == Payload::Bytes || !self.buffers[index(id.0)].whole.is_empty()
     }
 
+    /// How many of its first sectors hold all their bytes.
+    #[must_use]
+    pub fn whole_sectors(&self, id: BufId) -> u32 {
+        let front = u32::try_from(self.buffers[index(id.0)].whole.len() / self.format.sector_bytes);
+        if self.format.payload == Payload::Bytes { self.sectors(id) } else { front.expect("few") }
+    }
+
     /// All bytes of `count` sectors from `first` on, `sector_bytes` each. With [`Payload::Bytes`] that is their data;
     /// with stamps they lie beside the stamps, which they do not change.
     ///

@@ -1,9 +1,11 @@
 //! What happened, for people: the last events before a failure, and all of them for a timeline.
 //!
 //! Off by default, because a run that fails is run again from its seed with the journal on. Deliberately not here: how a
-//! timeline is written (`timeline`).
+//! timeline is written (`timeline`), and how events become a hash (`trace`).
 
+use crate::trace::Trace;
 use ocssd_base::Nanos;
+use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::{Addresses, Buffers, Command, Completion, Op, Ppa, Status, Tag};
 use std::collections::VecDeque;
 
@@ -114,6 +116,8 @@ pub enum Keep {
     Newest(usize),
     /// Everything.
     All,
+    /// No event, but a hash of all of them and of what targets counted.
+    Hash,
 }
 
 /// The events remembered, oldest first.
@@ -121,19 +125,21 @@ pub enum Keep {
 pub struct Journal {
     keep: Keep,
     events: VecDeque<(Nanos, Event)>,
+    trace: Trace,
 }
 
 impl Journal {
     /// A journal that keeps so much.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
-        Self { keep, events: VecDeque::new() }
+        Self { keep, events: VecDeque::new(), trace: Trace::default() }
     }
 
     /// Remembers what `event` makes, if anything is kept.
     pub fn note(&mut self, now: Nanos, event: impl FnOnce() -> Event) {
         match self.keep {
             Keep::Nothing => return,
+            Keep::Hash => return self.trace.event(now, &event()),
             Keep::Newest(most) => {
                 while self.events.len() >= most.max(1) {
                     self.events.pop_front();
@@ -142,6 +148,37 @@ impl Journal {
             Keep::All => {}
         }
         self.events.push_back((now, event()));
+    }
+
+    /// Remembers a command.
+    pub fn command(&mut self, now: Nanos, command: &Command, buffers: &Buffers, mount: bool) {
+        if self.keep == Keep::Hash {
+            self.trace.command(now, command, buffers, mount);
+        } else {
+            self.note(now, || Event::command(command, buffers, mount));
+        }
+    }
+
+    /// Remembers a completion.
+    pub fn completion(&mut self, now: Nanos, completion: &Completion) {
+        if self.keep == Keep::Hash {
+            self.trace.completion(now, completion);
+        } else {
+            self.note(now, || Event::completion(completion));
+        }
+    }
+
+    /// A target says what it counted; only a hash remembers that.
+    pub fn counters(&mut self, now: Nanos, counters: impl FnOnce() -> Vec<Counter>) {
+        if self.keep == Keep::Hash {
+            self.trace.counters(now, &counters());
+        }
+    }
+
+    /// The hash, if that is kept.
+    #[must_use]
+    pub const fn trace(&self) -> Trace {
+        self.trace
     }
 
     /// What is remembered, oldest first.

@@ -30,6 +30,7 @@ pub mod swarm;
 pub mod table;
 pub mod tally;
 pub mod timeline;
+pub mod trace;
 pub mod watched;
 pub mod wear;
 pub mod world;

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: power cuts of a running target (`world`).
 
-use crate::journal::{Event, Journal};
+use crate::journal::Journal;
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock};
 use ocssd_lightnvm::{
@@ -38,7 +38,7 @@ impl<'a, D: Device, C: Clock> Fused<'a, D, C> {
     fn note(&mut self, commands: &[Command]) {
         let now = self.caller.clock.now();
         for command in commands {
-            self.journal.note(now, || Event::command(command, self.caller.buffers, true));
+            self.journal.command(now, command, self.caller.buffers, true);
         }
     }
 }
@@ -71,7 +71,7 @@ impl<D: Device, C: Clock> BlockingDevice for Fused<'_, D, C> {
         let Some(cut) = self.cut.filter(|_| count >= left) else {
             let done = self.caller.call(commands)?;
             let now = self.caller.clock.now();
-            done.iter().for_each(|completion| self.journal.note(now, || Event::completion(completion)));
+            done.iter().for_each(|completion| self.journal.completion(now, completion));
             return Ok(done);
         };
         let at = self.caller.now() + cut.later;

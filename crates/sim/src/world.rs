@@ -335,9 +335,12 @@ impl<C: Contract> World<C> {
 
     /// Adds what the targets counted to the tally.
     pub fn count_target(&mut self) {
-        let Self { host, instances, tally, .. } = self;
+        let Self { host, instances, tally, journal, .. } = self;
         for Instance { contract, target, .. } in instances {
-            let counts = target.map(|id| contract.target_counts(host.target(id)));
+            let counts = target.map(|id| {
+                journal.counters(host.clock().now(), || host.target(id).counters());
+                contract.target_counts(host.target(id))
+            });
             counts.into_iter().flatten().for_each(|(name, count)| tally.add(name, count));
         }
     }

@@ -75,11 +75,15 @@ fn only_the_first_sectors_of_a_buffer_may_be_whole() {
     stamps.give_back(front);
     let others = [stamps.take_whole(4), stamps.take_whole_front(4, 0), stamps.take_whole_front(4, 2)];
     assert!(!others.contains(&front), "buffers of other sizes are others");
-    assert!(!stamps.is_whole(others[1]));
+    assert_eq!((stamps.is_whole(others[1]), others.map(|id| stamps.whole_sectors(id))), (false, [4, 0, 2]));
     assert_eq!(stamps.take_whole_front(4, 1), front);
     let mut bytes = pool(Payload::Bytes);
     let all = bytes.take_whole_front(4, 1);
-    assert_eq!(bytes.whole(all, 3, 1).len(), 4096, "with real bytes every buffer is whole");
+    assert_eq!(
+        (bytes.whole(all, 3, 1).len(), bytes.whole_sectors(all)),
+        (4096, 4),
+        "with real bytes every buffer is whole"
+    );
 }
 
 #[test]

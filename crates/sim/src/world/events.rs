@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: what a power cut does (`world`).
 
-use crate::journal::{Event, Journal};
+use crate::journal::Journal;
 use ocssd_base::Nanos;
 use ocssd_engine::Observer;
 use ocssd_lightnvm::{Buffers, Command, Completion};
@@ -23,12 +23,12 @@ impl Observer for Events<'_> {
     }
 
     fn on_completion(&mut self, now: Nanos, completion: &Completion) {
-        self.journal.note(now, || Event::completion(completion));
+        self.journal.completion(now, completion);
         *self.count += 1;
     }
 
     fn on_command(&mut self, now: Nanos, command: &Command, buffers: &Buffers) {
-        self.journal.note(now, || Event::command(command, buffers, false));
+        self.journal.command(now, command, buffers, false);
         *self.count += 1;
     }
 }
