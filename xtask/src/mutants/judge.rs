@@ -7,7 +7,7 @@
 use super::{
     copy::Copy,
     mutant::Mutant,
-    outcomes::{Judged, Verdict},
+    outcomes::{Judged, TRACE, Verdict},
     tool::TOOL,
 };
 use crate::{process, workspace::Workspace};
@@ -53,7 +53,8 @@ impl Tests {
     }
 }
 
-/// All judges, each package's in the order they are asked. A simulation is the last: power cuts in tiny worlds, and odd worlds.
+/// All judges, each package's in the order they are asked: unit tests, a simulation (power cuts in tiny worlds, and odd worlds),
+/// and at last traces, which only say that something is done otherwise.
 const JUDGES: &[Judge] = &[
     Judge {
         name: "unit",
@@ -70,6 +71,13 @@ const JUDGES: &[Judge] = &[
         cpu_seconds: 120,
     },
     Judge {
+        name: TRACE,
+        of: "ocssd-ftl",
+        tests_of: "ocssd-sim",
+        tests: Tests::Of(&["--test=traces"]),
+        cpu_seconds: 200,
+    },
+    Judge {
         name: "unit",
         of: "ocssd-targets",
         tests_of: "ocssd-targets",
@@ -82,6 +90,13 @@ const JUDGES: &[Judge] = &[
         tests_of: "ocssd-sim",
         tests: Tests::Of(&["--test=smoke", "--test=linux_pblk"]),
         cpu_seconds: 120,
+    },
+    Judge {
+        name: TRACE,
+        of: "ocssd-targets",
+        tests_of: "ocssd-sim",
+        tests: Tests::Of(&["--test=traces"]),
+        cpu_seconds: 200,
     },
 ];
 
@@ -250,11 +265,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_package_has_judges_and_a_simulation_is_the_last() {
+    fn every_package_is_judged_by_what_says_more_before_what_says_less() {
         for package in PACKAGES {
-            let judges: Vec<_> = JUDGES.iter().filter(|judge| judge.of == *package).collect();
-            assert!(judges.len() > 1, "{package}");
-            assert_eq!(judges.last().unwrap().name, "simulation", "{package}");
+            let judges = JUDGES.iter().filter(|judge| judge.of == *package).map(|judge| judge.name);
+            assert_eq!(judges.collect::<Vec<_>>(), ["unit", "simulation", TRACE], "{package}");
         }
     }
 

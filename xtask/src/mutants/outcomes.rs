@@ -25,6 +25,9 @@ pub enum Verdict {
     Unviable,
 }
 
+/// The judge that says of a mutant that targets behave differently, and not that anything is wrong.
+pub const TRACE: &str = "trace";
+
 /// A verdict and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
@@ -33,6 +36,13 @@ pub struct Judged {
     pub by: String,
     /// Of the tree when it was judged.
     pub commit: String,
+}
+
+impl Judged {
+    /// True if a trace found it, and nobody before, who would say what is wrong.
+    pub fn is_by_trace(&self) -> bool {
+        matches!(self.verdict, Verdict::Caught | Verdict::Timeout) && self.by == TRACE
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use super::{
     equivalent::Equivalents,
     mutant::{Key, Mutant},
-    outcomes::{Outcomes, Verdict},
+    outcomes::{Judged, Outcomes, Verdict},
     select,
 };
 use std::fmt::Write;
@@ -15,9 +15,17 @@ struct Row {
     judged: u32,
     caught: u32,
     timeout: u32,
+    by_trace: u32,
     unviable: u32,
     equivalent: u32,
     missed: u32,
+}
+
+/// What a mutant counts as that nothing but a trace found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Traces {
+    Found,
+    Missed,
 }
 
 impl Row {
@@ -29,11 +37,13 @@ impl Row {
         let mut row = Self::default();
         for (index, mutant) in all {
             row.mutants += 1;
-            let verdict = outcomes.of(mutant).map(|judged| judged.verdict);
+            let judged = outcomes.of(mutant);
+            let verdict = judged.map(|judged| judged.verdict);
             let is_equivalent = equivalents.reason(index).is_some();
             row.judged += u32::from(is_equivalent || verdict.is_some());
             match verdict {
                 _ if is_equivalent => row.equivalent += 1,
+                _ if judged.is_some_and(Judged::is_by_trace) => row.by_trace += 1,
                 Some(Verdict::Caught) => row.caught += 1,
                 Some(Verdict::Timeout) => row.timeout += 1,
                 Some(Verdict::Unviable) => row.unviable += 1,
@@ -44,18 +54,21 @@ impl Row {
         row
     }
 
-    /// Found of those judged that could be found, in tenths of a percent; `None` if there is none.
-    fn per_mille(&self) -> Option<u32> {
-        let found = self.caught + self.timeout;
-        (found * 1000).checked_div(found + self.missed)
+    /// Found of those judged that could be found, in percent; a dash if there is none. What a trace alone found is among those that
+    /// could be, and counts as found only `with` traces.
+    fn score(&self, with: Traces) -> String {
+        let without = self.caught + self.timeout;
+        let found = without + if with == Traces::Found { self.by_trace } else { 0 };
+        let per_mille = (found * 1000).checked_div(without + self.by_trace + self.missed);
+        per_mille.map_or("-".to_owned(), |score| format!("{}.{} %", score / 10, score % 10))
     }
 
     fn line(&self, name: &str) -> String {
-        let score =
-            self.per_mille().map_or("-".to_owned(), |score| format!("{}.{} %", score / 10, score % 10));
-        let Self { mutants, judged, caught, timeout, unviable, equivalent, missed } = self;
+        let Self { mutants, judged, caught, timeout, by_trace, unviable, equivalent, missed } = self;
+        let (score, with_traces) = (self.score(Traces::Missed), self.score(Traces::Found));
         format!(
-            "| {name} | {mutants} | {judged} | {caught} | {timeout} | {unviable} | {equivalent} | {missed} | {score} |\n"
+            "| {name} | {mutants} | {judged} | {caught} | {timeout} | {by_trace} | {unviable} | {equivalent} | {missed} | {score} \
+             | {with_traces} |\n"
         )
     }
 }
@@ -63,8 +76,8 @@ impl Row {
 /// The table: a row for each module, and one for each crate.
 pub fn table(mutants: &[Mutant], equivalents: &Equivalents, outcomes: &Outcomes) -> String {
     let mut text =
-        "| module | mutants | judged | caught | timeout | unviable | equivalent | missed | score |\n\
-                    |---|---|---|---|---|---|---|---|---|\n"
+        "| module | mutants | judged | caught | timeout | by trace | unviable | equivalent | missed | score | with traces |\n\
+                    |---|---|---|---|---|---|---|---|---|---|---|\n"
             .to_owned();
     let row = |outer: &str| {
         let is_of = |(_, mutant): &(usize, &Mutant)| select::is_within(&mutant.module(), outer);
@@ -101,6 +114,11 @@ pub fn text(mutants: &[Mutant], equivalents: &Equivalents, outcomes: &Outcomes) 
     let is_equivalent = |(index, _): &(usize, &Mutant)| equivalents.reason(*index).is_some();
     text += "\n## Missed\n\nNo test finds these, and nobody has shown that none could.\n\n";
     for (_, mutant) in mutants.iter().enumerate().filter(|m| missed(m) && !is_equivalent(m)) {
+        text += &item(&mutant.key, None);
+    }
+    text += "\n## Found by a trace alone\n\nWith these targets behave differently, and nothing says that it is worse.\n\n";
+    let is_by_trace = |(_, mutant): &(usize, &Mutant)| outcomes.of(mutant).is_some_and(Judged::is_by_trace);
+    for (_, mutant) in mutants.iter().enumerate().filter(|m| is_by_trace(m) && !is_equivalent(m)) {
         text += &item(&mutant.key, None);
     }
     let _ = write!(text, "\n## Equivalent\n\nNo test can find these ([list](equivalent.toml)).\n\n");
@@ -144,11 +162,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_of_what_was_judged_and_could_be_found() {
-        let row =
-            Row { mutants: 30, judged: 26, caught: 18, timeout: 1, unviable: 4, equivalent: 2, missed: 1 };
-        assert_eq!(row.line("m"), "| m | 30 | 26 | 18 | 1 | 4 | 2 | 1 | 95.0 % |\n");
-        assert_eq!(Row::default().line("m"), "| m | 0 | 0 | 0 | 0 | 0 | 0 | 0 | - |\n");
+    fn a_score_is_of_what_was_judged_and_could_be_found_and_what_only_a_trace_found_counts_in_the_second() {
+        let row = Row {
+            mutants: 30,
+            judged: 26,
+            caught: 17,
+            timeout: 1,
+            by_trace: 1,
+            unviable: 4,
+            equivalent: 2,
+            missed: 1,
+        };
+        assert_eq!(row.line("m"), "| m | 30 | 26 | 17 | 1 | 1 | 4 | 2 | 1 | 90.0 % | 95.0 % |\n");
+        assert_eq!(Row::default().line("m"), "| m | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | - | - |\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which tests come by which mutants, and how long each test takes.
 
 use super::build::{Build, test_programs};
-use crate::workspace::Workspace;
+use crate::{mutants::outcomes::TRACE, workspace::Workspace};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -15,7 +15,8 @@ use std::{
 };
 
 /// Test programs that judge: whose mutants, of which package, which of its tests, and what the judge is called. Unit tests are
-/// asked first, then a simulation: power cuts in tiny worlds, and odd worlds, of each target.
+/// asked first, then a simulation: power cuts in tiny worlds, and odd worlds, of each target. A trace is asked last, of what breaks
+/// no promise that anybody knows of.
 pub const JUDGES: &[Tests] = &[
     Tests { of: "ocssd-ftl", package: "ocssd-ftl", which: &["--lib"], judge: "unit" },
     Tests { of: "ocssd-targets", package: "ocssd-targets", which: &["--tests"], judge: "unit" },
@@ -35,6 +36,7 @@ pub const JUDGES: &[Tests] = &[
         ],
         judge: "simulation",
     },
+    Tests { of: "", package: "ocssd-sim", which: &["--test=traces"], judge: TRACE },
 ];
 
 /// Test programs of a package.
