@@ -406,3 +406,31 @@ impl std::fmt::Display for BlockIo {
         write!(f, "{to_reset:?} to be reset; stopped by {stopped:?}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Payload, PayloadFormat, PuId, Tag};
+
+    #[test]
+    fn a_barrier_is_wanted_while_somebody_waits_for_one_and_none_is_on_its_way() {
+        let geometry = Geometry::example(1, 1, 4, 16, 4);
+        let mut io = BlockIo::new(&geometry, &InstanceGeometry::new(&geometry, &[PuId(0)]));
+        assert!(!io.wants_barrier(), "nobody waits");
+        let flush =
+            |tag| BlockRequest { tag: Tag(tag), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
+        assert!(io.submit(&flush(1), 16, Sequence(1)).is_taken());
+        assert!(io.wants_barrier());
+        io.begin_barrier([]);
+        assert!(!io.wants_barrier(), "one is on its way");
+        assert!(io.flush(true));
+        assert!(io.submit(&flush(2), 16, Sequence(1)).is_taken());
+        assert!(!io.wants_barrier(), "the second waits for the next one");
+        let mut out = Out::new(Buffers::new(PayloadFormat::new(Payload::Stamp, &geometry)), 4);
+        io.give(&mut out);
+        let end = Completion::success(out.commands()[0].tag);
+        assert_eq!(io.on_completion(Nanos(1), end, out.commands_mut().1), None);
+        assert!(io.wants_barrier(), "the first was answered, and the second waits");
+        io.check();
+    }
+}

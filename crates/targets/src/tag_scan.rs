@@ -111,3 +111,42 @@ fn go_on<T: Copy>(
     }
     media.pad(&rest, ws_opt).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unit_writer::append_point;
+    use ocssd_engine::{Host, VirtualClock};
+    use ocssd_flash::{Flash, presets};
+    use ocssd_lightnvm::{Addresses, Buffers, ChunkId, Command, Op, PlaneMode, PuId, Status, Tag};
+
+    /// Sectors that were written before the mount.
+    const WRITTEN: u32 = 4;
+
+    #[test]
+    fn an_open_chunk_is_padded_until_what_was_written_can_be_read_and_gone_on_with_there() {
+        let geometry = Geometry { mw_cunits: 2 * WRITTEN, ..Geometry::example(1, 1, 4, 64, WRITTEN) };
+        let mut config = presets::find("tiny").expect("a preset").config();
+        (config.media.planes, config.media.sectors_per_page) = (1, geometry.ws_min);
+        config.geometry = geometry.clone();
+        let flash = Flash::format(config).unwrap_or_else(|problems| panic!("{problems}"));
+        let buffers = Buffers::new(flash.payload_format());
+        let mut host: Host<Flash, VirtualClock> = Host::new(flash, VirtualClock::default(), buffers);
+        let mut device = host.caller();
+        let chunk = ChunkId(2);
+        let buffer = Some(device.buffers().take(WRITTEN));
+        let addresses = Addresses::Run { first: Ppa::new(chunk, 0), count: WRITTEN };
+        let (op, plane_mode) = (Op::Write { fua: true }, PlaneMode::Single);
+        let write = Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: true, plane_mode };
+        let ends = device.call(&[write]).expect("the power is on");
+        assert_eq!(ends[0].status, Status::SUCCESS);
+        let shape = InstanceGeometry::new(&geometry, &[PuId(0)]);
+        let mut append = append_point(&geometry, &shape, 1);
+        let found = scan(&mut device, &shape, &mut append).expect("the drive is sound");
+        // The media answer reads of a sector once eight more are written behind it.
+        assert_eq!(device.chunk(chunk).write_pointer, Some(3 * WRITTEN));
+        assert_eq!(found.uses, [ChunkUse::Free, ChunkUse::Free, ChunkUse::Open, ChunkUse::Free]);
+        assert!(append.has(ChunkIndex(2)), "it is written on");
+        assert!(found.blocks.is_empty(), "no tag names a block");
+    }
+}

@@ -287,6 +287,15 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_for_what_cannot_be_read_and_is_on_its_way_at_each_place_and_two_units_of_each_stream() {
+        let units = |mw_cunits, width, streams| {
+            let geometry = Geometry { mw_cunits, ..Geometry::example(1, 2, 4, 16, 4) };
+            UnitWriter::units(&geometry, width, streams)
+        };
+        assert_eq!([units(4, 1, 1), units(4, 3, 2), units(5, 3, 2)], [3 + 2, 3 * 3 + 4, 3 * 4 + 4]);
+    }
+
+    #[test]
     fn a_sector_is_kept_in_memory_until_as_much_follows_as_the_media_want() {
         let (mut writer, mut pool, mut buffers) = writer();
         let first = write_one(&mut writer, &mut pool, &mut buffers);

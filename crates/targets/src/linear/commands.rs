@@ -119,3 +119,22 @@ impl Cursor {
         Some((command, last))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Geometry, Payload, PayloadFormat};
+
+    #[test]
+    fn a_request_is_one_command_only_before_anything_of_it_was_given_out() {
+        let geometry = Geometry::example(1, 1, 2, 128, 4);
+        let map = ZoneMap::of_free_chunks(&geometry);
+        let request = BlockRequest { tag: Tag(1), op: BlockOp::Read, block: 0, count: 8, buffer: None };
+        let mut cursor = Cursor::new(request, 0);
+        let whole = cursor.as_one_run(&map).expect("eight blocks of a chunk are one run");
+        assert_eq!(whole.addresses.count(), 8);
+        let mut buffers = Buffers::new(PayloadFormat::new(Payload::Stamp, &geometry));
+        assert!(cursor.next(&map, &mut buffers).is_some_and(|(_, is_last)| is_last));
+        assert!(cursor.as_one_run(&map).is_none(), "it would be read once more");
+    }
+}

@@ -241,3 +241,33 @@ impl ZoneMap {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plane_reads::PlaneReads;
+    use ocssd_lightnvm::Lba;
+
+    impl ZoneMap {
+        /// Zones over all units of a drive on which nothing is written.
+        pub(in super::super) fn of_free_chunks(geometry: &Geometry) -> Self {
+            let units: Vec<PuId> = (0..geometry.pu_count()).map(PuId).collect();
+            let (state, sectors) = (ChunkState::Free, geometry.sectors_per_chunk);
+            let free =
+                ChunkDescriptor { state, wear_index: 0, first: Lba(0), sectors, write_pointer: Some(0) };
+            let (layout, plane_reads) = (Layout::Striped, PlaneReads::Aligned);
+            let report = &|_: ChunkId| free;
+            let map = Self::new(&Parts { geometry, units: &units, report, layout, plane_reads });
+            map.expect("all chunks are free")
+        }
+    }
+
+    #[test]
+    fn a_block_can_be_read_once_every_unit_has_the_window_and_a_write_unit_behind_it() {
+        let tail = |mw_cunits| {
+            let geometry = Geometry { mw_cunits, ..Geometry::example(1, 3, 2, 128, 4) };
+            ZoneMap::of_free_chunks(&geometry).unreadable_tail()
+        };
+        assert_eq!([tail(0), tail(4), tail(12)], [0, 3 * (4 + 4), 3 * (12 + 4)]);
+    }
+}

@@ -329,3 +329,34 @@ impl SmallBlocks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::null::Null;
+    use ocssd_lightnvm::Tag;
+
+    #[test]
+    fn no_request_is_taken_that_has_no_place_for_its_reply() {
+        let format =
+            PayloadFormat { payload: Payload::Bytes, data_bytes: 4096, sector_bytes: 4096, oob_bytes: 16 };
+        let mut buffers = Buffers::new(format);
+        let mut small = SmallBlocks::new(Box::new(Null::default()), 512, &mut buffers).expect("it fits");
+        let mut out = Out::new(buffers, 4);
+        let block = small.block_count();
+        // It is answered as soon as it is given: nothing of it is under way when the next one comes.
+        let beyond =
+            |tag| BlockRequest { tag: Tag(tag), op: BlockOp::Discard, block, count: 1, buffer: None };
+        for tag in 0..REQUESTS_MAX {
+            assert!(small.submit(Nanos::ZERO, &beyond(tag), &mut out).is_taken(), "request {tag}");
+        }
+        assert_eq!(small.submit(Nanos::ZERO, &beyond(REQUESTS_MAX), &mut out), Admission::Full);
+        small.check();
+        small.advance(Nanos::ZERO, &mut out);
+        assert_eq!(out.reply_count(), usize_of(REQUESTS_MAX));
+        assert!(
+            small.submit(Nanos::ZERO, &beyond(REQUESTS_MAX), &mut out).is_taken(),
+            "replies were fetched"
+        );
+    }
+}

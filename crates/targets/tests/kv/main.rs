@@ -8,6 +8,7 @@ mod mounts;
 mod passing;
 mod read_again;
 mod reads_a_get;
+mod refused;
 mod rig;
 mod room;
 mod skewed;
