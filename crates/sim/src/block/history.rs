@@ -69,6 +69,11 @@ impl Change {
         self.is_harmed || self.is_untold
     }
 
+    /// What was written before it has a lower number. Writes have numbers, changes to zeroes have none: anything may be older.
+    const fn rank(&self) -> Content {
+        if self.content == 0 { Content::MAX } else { self.order }
+    }
+
     /// It was over before `moment`.
     fn is_before(&self, moment: Moment) -> bool {
         self.end().is_some_and(|end| end < moment)
@@ -237,7 +242,14 @@ impl History {
         for change in self.changes.iter_mut().filter(|change| change.content == content) {
             (change.is_harmed, counts) = (true, true);
         }
-        if !counts && content > 0 && !self.ruined.contains(&content) {
+        if !counts {
+            self.is_ruined(content);
+        }
+    }
+
+    /// What was harmed does not count any more, and is on media all the same.
+    fn is_ruined(&mut self, content: Content) {
+        if content > 0 && !self.ruined.contains(&content) {
             self.ruined.push(content);
         }
     }
@@ -252,11 +264,11 @@ impl History {
     /// True if a read sent at `sent` may fail: what it may have to show was harmed, or an older version that may be in the place of
     /// one that nothing tells of.
     pub fn may_fail(&self, sent: Moment) -> bool {
-        let has_ruined = |order: Content| self.ruined.iter().any(|&content| content < order);
+        let has_ruined = |before: Content| self.ruined.iter().any(|&content| content < before);
         self.changes
             .iter()
             .filter(|change| Self::is_readable(change, sent))
-            .any(|change| change.is_harmed || change.is_untold && has_ruined(change.order))
+            .any(|change| change.is_harmed || change.is_untold && has_ruined(change.rank()))
     }
 
     /// What a read sent at `sent` may show.
@@ -306,6 +318,11 @@ impl History {
             return settled;
         };
         self.forgotten = false;
+        // It is still where it was: what tells of the change after it may be lost at a later mount.
+        let is_other = |change: &&Change| change.is_harmed && change.is_old && change.content != content;
+        let others: Vec<Content> =
+            self.changes.iter().filter(is_other).map(|change| change.content).collect();
+        others.into_iter().for_each(|other| self.is_ruined(other));
         self.begin_with(found, |change| !change.is_old);
         Settled::Survived
     }
@@ -319,11 +336,10 @@ impl History {
         self.changes.insert(0, Change { sent, ended, durable, overwritten, buried, is_old, ..first });
     }
 
-    /// True if `content` was written before something that was lost, and that may have taken its place, durable or not. Writes
-    /// have numbers, changes to zeroes have none.
+    /// True if `content` was written before something that was lost, and that may have taken its place, durable or not.
     fn is_older(&self, content: Content) -> bool {
         let lost = self.changes.iter().filter(|change| change.is_lost());
-        let newest = lost.map(|change| if change.content == 0 { Content::MAX } else { change.order }).max();
+        let newest = lost.map(Change::rank).max();
         newest.is_some_and(|newest| content < newest)
     }
 
@@ -443,6 +459,23 @@ mod tests {
         assert!(history.may_fail(at(6)));
         history.power_cut();
         assert!(!history.may_fail(at(7)), "this mount finds write 6");
+    }
+
+    #[test]
+    fn a_version_that_was_harmed_and_discarded_comes_back_when_nothing_tells_of_the_discard() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.made(at(1), at(2));
+        history.durable(at(1));
+        history.harmed(5);
+        history.sent(0, at(3), true);
+        history.made(at(3), at(4));
+        history.power_cut();
+        assert_eq!(history.settle(0), Settled::Survived, "a checkpoint tells of the discard");
+        assert!(!history.may_fail(at(6)), "zeroes are there");
+        history.power_cut();
+        history.untold(0);
+        assert!(history.may_fail(at(7)), "the checkpoint was lost: write 5 is there, and cannot be read");
     }
 
     #[test]
