@@ -372,6 +372,18 @@ impl Lines {
         assert!(moved, "free line {} was listed twice", line.0);
     }
 
+    /// What was found at mount of a line without a good chunk: how often it was reset, as far as that is known. It does not count
+    /// while the line is bad ([`Self::most_resets`]), but a drive that reported chunks of it as bad may be wrong, and a later mount
+    /// find it good.
+    ///
+    /// # Panics
+    /// If the line is not bad.
+    pub fn restore_bad(&mut self, line: LineId, resets: u32) {
+        let found = &mut self.lines[line.index()];
+        assert!(found.state == LineState::Bad, "line {} is {:?}", line.0, found.state);
+        found.resets = resets;
+    }
+
     /// No generation up to this one is given again.
     pub fn skip_sequences(&mut self, used: LineSequence) {
         self.next_sequence = self.next_sequence.max(LineSequence(used.0 + 1));

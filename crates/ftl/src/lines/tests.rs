@@ -33,6 +33,15 @@ fn a_line_without_good_chunks_is_never_given_out() {
 }
 
 #[test]
+fn a_line_without_good_chunks_keeps_its_resets_and_they_do_not_count() {
+    let mut lines = lines();
+    lines.restore_bad(LineId(1), 9);
+    lines.restore_free(LineId(0), true, 2);
+    lines.check(0);
+    assert_eq!((lines.get(LineId(1)).resets, lines.most_resets(), lines.least_resets()), (9, 2, 0));
+}
+
+#[test]
 fn the_line_reset_least_is_taken_first() {
     let mut lines = lines();
     let first = cycle(&mut lines);

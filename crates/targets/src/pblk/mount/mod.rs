@@ -180,7 +180,7 @@ impl Pblk {
         restore::close_surplus(self);
         let incomplete = restore::incomplete_checkpoints(self, loaded.as_ref());
         self.checkpoints.found_incomplete(incomplete);
-        wear::restore_free(self, survey, loaded.as_ref(), report.clean);
+        wear::restore_unused(self, survey, loaded.as_ref(), report.clean);
         if !report.clean {
             self.checkpoints.ask();
         }
