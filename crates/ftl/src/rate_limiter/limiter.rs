@@ -48,7 +48,7 @@ impl RateLimiter {
     /// Free space or GC's work changed; to be told at least when a line is opened or reclaimed. Cost: see each.
     pub fn update(&mut self, situation: Situation) {
         match self {
-            Self::Pblk(limiter) => limiter.update(situation.free_chunks),
+            Self::Pblk(limiter) => limiter.update(situation.free_chunks, situation.gc_has_work),
             Self::Continuous(limiter) => limiter.update(situation),
         }
     }

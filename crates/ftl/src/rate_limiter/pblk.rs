@@ -12,9 +12,10 @@
 //! entries, and waits for ever if GC has nothing to move (pblk issue 41); a test looks at the count before the insert,
 //! whatever its size. GC may exceed its share once no user wrote for five seconds.
 //!
-//! One thing differs: where `windows_pw` exceeds `high_pw` (a large buffer on a small instance) the kernel shifts by a
-//! negative number, which C leaves undefined; here it shifts the other way. Deliberately not here: the states and
-//! thresholds of 4.18 and later (OFF, WERR, MID).
+//! Two things differ. Where `windows_pw` exceeds `high_pw` (a large buffer on a small instance) the kernel shifts by a
+//! negative number, which C leaves undefined; here it shifts the other way. And where the shift leaves users no window above the
+//! reserve (a buffer of few windows on a small instance), they have one while GC has nothing to move: they would wait for ever,
+//! beside free chunks. Deliberately not here: the states and thresholds of 4.18 and later (OFF, WERR, MID).
 
 use ocssd_base::Nanos;
 
@@ -115,8 +116,8 @@ impl PblkLimiter {
         Self { budget, high_order, windows_order, last_user_insert: None, gauges }
     }
 
-    /// So many chunks are free now (`pblk_rl_update_rates`).
-    pub fn update(&mut self, free_chunks: u64) {
+    /// So many chunks are free now (`pblk_rl_update_rates`), and GC has something to move or not.
+    pub fn update(&mut self, free_chunks: u64, gc_has_work: bool) {
         let gauges = &mut self.gauges;
         gauges.free_chunks = free_chunks;
         if free_chunks >= gauges.high_chunks {
@@ -130,7 +131,8 @@ impl PblkLimiter {
                 Some(shift) => free_chunks >> shift,
                 None => free_chunks << (self.windows_order - self.high_order),
             };
-            gauges.user_max = u32::try_from(windows).expect("at most the windows of the budget") * WINDOW;
+            let windows = u32::try_from(windows).expect("at most the windows of the budget");
+            gauges.user_max = windows.max(u32::from(!gc_has_work)) * WINDOW;
         }
         assert!(gauges.user_max <= self.budget, "a share of {} of {}", gauges.user_max, self.budget);
         gauges.gc_max = self.budget - gauges.user_max;
@@ -268,7 +270,7 @@ mod tests {
             (128, 0, 16_384, PblkState::Low),
             (0, 0, 16_384, PblkState::Low),
         ] {
-            limiter.update(free);
+            limiter.update(free, true);
             let gauges = limiter.gauges();
             assert_eq!(
                 (gauges.user_max, gauges.gc_max, gauges.state),
@@ -289,8 +291,21 @@ mod tests {
         });
         // high is 20, its order 5; 128 windows have order 7.
         for (free, user_max) in [(20, 8_192), (19, 19 * 4 * 64), (3, 3 * 4 * 64), (2, 0)] {
-            limiter.update(free);
+            limiter.update(free, true);
             assert_eq!(limiter.gauges().user_max, user_max, "{free} free");
+        }
+    }
+
+    #[test]
+    fn a_buffer_of_one_window_is_users_while_nothing_can_be_moved() {
+        let mut limiter =
+            PblkLimiter::new(PblkLimits { budget: 64, chunks: 48, reserve_chunks: 28, high_chunks_min: 36 });
+        for (free, gc_has_work, user_max) in
+            [(36, true, 64), (35, true, 0), (35, false, 64), (29, false, 64), (28, false, 0)]
+        {
+            limiter.update(free, gc_has_work);
+            let gauges = limiter.gauges();
+            assert_eq!((gauges.user_max, gauges.gc_max), (user_max, 64 - user_max), "{free} free");
         }
     }
 
@@ -299,7 +314,7 @@ mod tests {
         let mut limiter = westlake();
         limiter.on_user_inserted(Nanos::ZERO, 16_384);
         assert_eq!(limiter.may_insert_user(1), Admission::Wait);
-        limiter.update(8_192);
+        limiter.update(8_192, true);
         for _ in 0..96 {
             assert_eq!(limiter.may_insert_user(1), Admission::Wait);
             assert!(limiter.may_insert_gc(Nanos::ZERO));
@@ -347,20 +362,20 @@ mod tests {
     #[test]
     fn space_is_low_below_an_eighth_of_all_chunks_or_the_least_asked_for() {
         let mut limiter = westlake();
-        limiter.update(17_000);
+        limiter.update(17_000, true);
         assert_eq!((limiter.is_low_with(71), limiter.is_low_with(72)), (true, false));
         let limits = PblkLimits { budget: 64, chunks: 160, reserve_chunks: 30, high_chunks_min: 40 };
         let mut small = PblkLimiter::new(limits);
-        small.update(39);
+        small.update(39, true);
         assert_eq!((small.gc_should_run(), small.is_low_with(0), small.is_low_with(1)), (true, true, false));
-        small.update(40);
+        small.update(40, true);
         assert!(!small.gc_should_run());
     }
 
     #[test]
     fn the_gauges_are_what_pblk_shows() {
         let mut limiter = westlake();
-        limiter.update(8_192);
+        limiter.update(8_192, true);
         limiter.on_user_inserted(Nanos::ZERO, 100);
         limiter.on_gc_inserted(30);
         limiter.on_evicted(9, 2);
