@@ -44,11 +44,12 @@ fn worlds_with_faults_keep_every_promise() {
     assert!(tally.of("rewritten_sectors") > 100, "writes failed: {tally:?}");
 }
 
-/// Chunks were moved for nothing, and users waited for ever.
+/// Chunks were moved for nothing, and users waited for ever. 11805: power cuts, each of which closed the chunks that were being
+/// filled, left garbage collection none to move anything to, beside 21 that the log and checkpoints were owed.
 #[test]
 fn tight_instances_go_on() {
     let mut tally = Tally::default();
-    for seed in [137, 185, 260, 1147, 1364, 2317, 2372] {
+    for seed in [137, 185, 260, 1147, 1364, 2317, 2372, 11_805] {
         assert_ends_well(Size::Tiny, seed, &mut tally);
     }
     assert!(tally.of("victims") > 0, "{tally:?}");

@@ -65,14 +65,17 @@ fn a_check_finds_lines_that_wait_to_be_erased() {
 /// newer; and instances that stood still: discards waited for lines that waited for them, or their records filled the drive (467:
 /// in one stream with what garbage collection moves), or a checkpoint was asked for again and again (601). 1198: a sector that was
 /// lost at one mount was found by the tail of its chunk at the next. 2637: two reads of garbage collection went astray, and the
-/// block was called lost. 3191: a line that lagged in wear waited for more free lines than there ever were. 8044, 8129 and 8651:
-/// all that a new instance had on media was one head, and it was torn, died, or was written over.
+/// block was called lost. 3191: a line that lagged in wear waited for more free lines than there ever were. 3237: every line held
+/// less garbage than the fill of a buffer unit may take, and users had no room. 8044, 8129 and 8651: all that a new instance had on
+/// media was one head, and it was torn, died, or was written over. 9228: lines that were reported OFFLINE forgot how often they had
+/// been reset. 10447: a checkpoint that told of a discard was lost, and the version before it had been harmed. 11418: pblk's
+/// limiter left users no share of a small buffer, beside free chunks and with nothing to collect.
 #[test]
 fn odd_worlds_that_broke_a_promise_keep_it() {
     let kind = registry::find("pblk").expect("a kind");
     for seed in [
-        467, 601, 756, 807, 1198, 1842, 2637, 3191, 4397, 5611, 6041, 7096, 7259, 8044, 8129, 8651, 11_489,
-        21_877,
+        467, 601, 756, 807, 1198, 1842, 2637, 3191, 3237, 4397, 5611, 6041, 7096, 7259, 8044, 8129, 8651,
+        9228, 10_447, 11_418, 11_489, 11_773, 21_877,
     ] {
         assert_ends_well_at(Size::Any, kind, seed);
     }

@@ -8,6 +8,7 @@ mod chunk_reports;
 mod chunk_wear;
 pub mod eleos;
 mod flight;
+mod in_vain;
 mod journal;
 mod kept_size;
 pub mod kv;

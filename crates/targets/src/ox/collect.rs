@@ -7,13 +7,13 @@
 //! filled. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), how reads are tried again (`retry`).
 
 use super::flight::Purpose;
-use super::given_up::GivenUp;
 use super::options::Options;
 use super::retry::Whose;
 use super::space::Live;
 use super::state::{Ending, Ox};
 use super::store::Store;
 use super::write_buffer::StreamIndex;
+use crate::in_vain::InVain;
 use crate::read_again::Failed;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
@@ -32,6 +32,10 @@ const VICTIMS_READ_MIN: u32 = 2;
 /// Copies of this part of the victims that are read at a time share a page of the log (chosen: of eight, four; a page for each
 /// took four fifths of a sector of log for each that users wrote in 64 KiB).
 const VICTIMS_PER_PAGE_PART: usize = 2;
+
+/// Times that copies are given up with no data programmed and no chunk reset in between (chosen: victims that are drawn are others
+/// the next time).
+const GIVEN_UP_MAX: u32 = 8;
 
 /// A chunk that is being emptied.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +80,7 @@ pub(crate) struct GarbageCollection {
     copies: Vec<Copies>,
     /// By group: what its victims give back beyond what was filled, in the measure of `Live`.
     credit: Vec<u64>,
-    given_up: GivenUp,
+    given_up: InVain,
     prng: Prng,
 }
 
@@ -101,7 +105,7 @@ impl GarbageCollection {
             spare: (0..reads).map(|_| take(unit)).collect(),
             copies: vec![Copies::default(); usize_of(shape.chunks())],
             credit: vec![0; usize_of(groups)],
-            given_up: GivenUp::default(),
+            given_up: InVain::new(GIVEN_UP_MAX),
             prng: Prng::new(options.seed).split("victims"),
         }
     }

@@ -4,14 +4,13 @@
 //! [`Ox`] is an FTL made of them; what it maps, and which requests it takes, a [`Store`] says (`ox_block`: blocks of a sector;
 //! `eleos`: pages of any length). Each procedure is a file: buffer units (`write_buffer`, `program`), transactions (`commit`,
 //! `group_commit`, `pages`), `checkpoint`, garbage collection (`collect`, `retry`), resets (`reset`, of what `space` says is dead),
-//! ends (`stop`, `given_up`), `mount`; `state` owns the parts. Deliberately not here: maps, requests, what entries of the log mean.
+//! ends (`stop`), `mount`; `state` owns the parts. Deliberately not here: maps, requests, what entries of the log mean.
 
 pub mod canary;
 pub mod checkpoint;
 pub mod collect;
 pub mod commit;
 pub mod flight;
-mod given_up;
 mod group_commit;
 pub mod mount;
 pub mod options;

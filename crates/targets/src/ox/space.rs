@@ -101,7 +101,7 @@ pub struct Space<L> {
     checkpoint_quota: u32,
     map_quota: u32,
     reserve: u32,
-    /// Chunks kept for pages of the map that garbage collection may open all the same.
+    /// Chunks that are owed to others, and that garbage collection may open all the same.
     lent: u32,
     /// Users opened a chunk since some were lent.
     may_lend: bool,
@@ -161,23 +161,34 @@ impl<L: Live> Space<L> {
 
     /// Free chunks that garbage collection may open.
     pub fn left_to_gc(&self) -> u32 {
-        self.pool.free().saturating_sub(self.owed() - self.lent.min(self.map_left()))
+        self.pool.free().saturating_sub(self.owed() - self.lent.min(self.lendable()))
     }
 
-    /// Lends garbage collection the chunks that are kept for pages of the map. Chunks of pages that cannot be reset are owed again
-    /// and never free: a few of them in a row take what garbage collection needs to make others free. Once until users open a
-    /// chunk, or chunks that give next to nothing would be moved for ever. True if that gives it room it has not got.
-    pub fn lend_map_chunks(&mut self) -> bool {
+    /// Chunks that are owed, and may be lent to garbage collection: those kept for pages of the map, and one of the log's and
+    /// checkpoints' while more than half of theirs are not taken. Copies made into that one must be told by the log before a chunk
+    /// is given back: half is more than it writes between two checkpoints, as it has room for three times that.
+    fn lendable(&self) -> u32 {
+        let of_journal = self.owed() - self.map_left();
+        let is_much = of_journal > (self.log_quota + self.checkpoint_quota) / 2;
+        self.map_left() + u32::from(is_much)
+    }
+
+    /// Lends garbage collection chunks that are owed. Chunks of pages of the map that cannot be reset are owed again and never
+    /// free: a few of them in a row take what garbage collection needs to make others free. So do power cuts, each of which closes
+    /// the chunks that were being filled: until they are emptied the next cut may come. Once until users open a chunk, or chunks
+    /// that give next to nothing would be moved for ever. True if that gives it room it has not got.
+    pub fn lend_chunks(&mut self) -> bool {
         if !self.may_lend || self.left_to_gc() > 0 {
             return false;
         }
-        self.lent = self.map_left();
+        self.lent = self.lendable();
         let has_room = self.left_to_gc() > 0;
         self.may_lend = !has_room;
         if !has_room {
             self.lent = 0;
         }
         assert!(self.may_lend == (self.lent == 0), "{} chunks are lent for nothing", self.lent);
+        assert!(self.lent <= self.owed(), "{} chunks are lent of {} that are owed", self.lent, self.owed());
         has_room
     }
 
@@ -437,7 +448,7 @@ impl<L: Live> Space<L> {
         self.pool.check();
         self.live.check();
         let has_enough = self.pool.free() > self.owed();
-        assert!(self.lent == 0 || !has_enough, "chunks of the map are lent, and there are enough");
+        assert!(self.lent == 0 || !has_enough, "chunks are lent, and there are enough");
         self.closed.check(|chunk| {
             let is_listed = self.pool.get(chunk) == ChunkUse::Closed && self.role(chunk) == Role::Data;
             is_listed.then(|| (self.pool.group_of(chunk), self.live_count(chunk)))

@@ -90,7 +90,7 @@ impl<S: Store> Ox<S> {
         if !waits {
             return false;
         }
-        if self.drop_copies() || self.space.lend_map_chunks() {
+        if self.drop_copies() || self.space.lend_chunks() {
             return true;
         }
         self.end_changes(Changes::NoSpare);

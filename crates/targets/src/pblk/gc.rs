@@ -10,6 +10,7 @@ use super::canary::Canary;
 use super::due::Due;
 use super::flight::Purpose;
 use super::gc_read::GcRead;
+use super::last_room::LastRoom;
 use super::retry::Whose;
 use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
@@ -37,6 +38,7 @@ pub struct Gc {
     pub(super) again: Option<LineId>,
     refresh: VecDeque<PhysicalAddress>,
     forced: bool,
+    last_room: LastRoom,
     /// The line that is emptied for its wear, until it is reset.
     levelling: Option<LineId>,
 }
@@ -51,6 +53,7 @@ impl Gc {
             again: None,
             refresh: VecDeque::new(),
             forced: false,
+            last_room: LastRoom::new(shape.lines(), unit),
             levelling: None,
         }
     }
@@ -141,6 +144,8 @@ impl Pblk {
             self.begin_victim(line);
             self.stats.victims += 1;
             self.stats.victim_valid += self.valid.count(line);
+            let worth = self.worth(self.lines.get(line));
+            self.gc.last_room.begun(worth.saturating_sub(self.valid.count(line)));
         }
         victim.is_some()
     }
@@ -175,7 +180,8 @@ impl Pblk {
                     entry.state == LineState::Closed
                         && !self.is_map_stream(entry.stream)
                         && self.valid.count(line) > 0
-                        && (self.gc.forced || self.is_worth_moving(line, entry))
+                        && (self.is_worth_moving(line, entry)
+                            || self.gc.forced && self.valid.count(line) < self.worth(entry))
                         && !self.gc.is_busy_with(line)
                 })
                 .map(|(line, entry)| {
@@ -199,6 +205,26 @@ impl Pblk {
                     && self.valid.count(line) > 0
                     && self.is_worth_moving(line, entry)
             })
+    }
+
+    /// Nothing else gives room: the line that gives most is emptied, though that is less than the fill of a buffer unit may take.
+    /// False if no line gives anything, if one that was to be emptied like this was not begun, if many were for nothing, or if no
+    /// changes are taken that would need it.
+    pub(super) fn collect_all_the_same(&mut self) -> bool {
+        let gives = |line: LineId, entry: &Line| {
+            entry.state == LineState::Closed
+                && !self.is_map_stream(entry.stream)
+                && (1..self.worth(entry)).contains(&self.valid.count(line))
+        };
+        let is_begun = self.gc.forced || self.gc.relocator.victim().is_some();
+        let does_any =
+            !is_begun && !self.is_read_only() && self.lines.iter().any(|(line, entry)| gives(line, entry));
+        if !does_any || !self.gc.last_room.ask(self.stats.user_written) {
+            return false;
+        }
+        assert!(self.stopped().is_none(), "garbage is collected on a drive that failed");
+        self.force_gc();
+        true
     }
 
     /// Whether emptying a line gives more than the fill of a buffer unit takes: else what is moved for it is moved for ever, once
@@ -344,9 +370,13 @@ impl Pblk {
         let is_wanted = self.limiter.gc_should_run() || self.gc.levelling.is_some();
         // Then nothing goes on but what users are not let in to fill: no successor is in that, or it would be closed here.
         let is_still = is_stuck && is_wanted && self.is_all_programmed();
+        if is_still && self.is_short_of_a_fill() && self.may_drain_more() && self.collect_all_the_same() {
+            return;
+        }
         if is_still {
-            let awaiting: Vec<LineId> = relocator.awaiting().collect();
+            let awaiting: Vec<LineId> = self.gc.relocator.awaiting().collect();
             if self.close_holding(|line| awaiting.contains(&line)) {
+                self.gc.last_room.closed();
                 self.call(Due::ALL);
                 return;
             }
@@ -367,6 +397,13 @@ impl Pblk {
                 self.call(Due::ALL);
             }
         }
+    }
+
+    /// True if lines that were emptied for the last room give less than closing what holds their copies takes.
+    fn is_short_of_a_fill(&self) -> bool {
+        let filling = self.streams.iter().filter_map(|stream| stream.filling);
+        let fill: u32 = filling.map(|open| self.write_buffer.unit() - self.write_buffer.filled(open)).sum();
+        self.gc.last_room.is_short_of(u64::from(fill))
     }
 
     /// True if no write is in flight, nor waits to be sent.

@@ -43,6 +43,9 @@ impl Pblk {
             self.call(Due::ALL);
             return true;
         }
+        if self.collect_all_the_same() {
+            return true;
+        }
         self.stats.gave_up += 1;
         assert!(
             self.reading.by_users > 0 || !self.flight.has_next(),

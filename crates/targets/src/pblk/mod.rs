@@ -25,6 +25,7 @@ mod gc_copy;
 mod gc_read;
 mod give_up;
 mod knobs;
+mod last_room;
 mod level;
 mod limit;
 mod map_shards;
