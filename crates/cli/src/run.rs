@@ -18,7 +18,7 @@ mod progress;
 mod slice;
 pub mod tail;
 
-pub use assemble::HOST_CPU_DEFAULT;
+pub use assemble::{HOST_CPU_DEFAULT, Processors, behind, processors};
 
 pub use progress::Bar;
 pub use slice::Slice;

@@ -9,9 +9,11 @@ pub mod present;
 pub mod tool;
 
 use crate::Outcome;
-use crate::args::{ToolArg, WorkloadArgs};
+use crate::args::{ClockArg, ToolArg, WorkloadArgs};
 use crate::drive_failure::with_cause;
 use crate::lease::lease;
+use crate::run::{Processors, behind, processors};
+use anyhow::ensure;
 use execute::{Assembled, WorkloadDevice};
 use ocssd_base::Prng;
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
@@ -20,6 +22,8 @@ use ocssd_lightnvm::wrap::Trace;
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::generator::closed_loop::ClosedLoop;
+use ocssd_workload::host_cpu::Hosted;
+use ocssd_workload::results::ClockKind;
 use std::num::NonZeroUsize;
 use tool::{DbBenchTool, MooncakeTool, PageStoreTool, Speaks, Tool, YcsbTool, ZbdTool};
 
@@ -47,7 +51,10 @@ pub const DEPTH: usize = 16;
 /// A host with the target of the tool's interface, and the image it lies on.
 type Made<T> = (Host<WorkloadDevice, VirtualClock, <T as Speaks>::Target>, Vec<String>, Option<Image>);
 
-fn on_a_target<T: Tool>(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
+fn on_a_target<T: Tool>(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome>
+where
+    T::Target: Hosted,
+{
     let (host, notes, image) = make::<T>(args)?;
     let generator = T::generator(&args.ask.options, host.target(TargetId(0)), &Prng::new(args.seed))?;
     let source = ClosedLoop::new(generator, args.ask.iodepth.map_or(DEPTH, NonZeroUsize::get));
@@ -55,8 +62,26 @@ fn on_a_target<T: Tool>(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Ou
     present::present(args, &finished, as_json)
 }
 
+/// The processors that stand between who asks and the target: none, unless they are asked for.
+fn host_of(args: &WorkloadArgs) -> anyhow::Result<Option<Processors>> {
+    let Some(text) = &args.host_cpu else { return Ok(None) };
+    ensure!(
+        args.ask.tool != ToolArg::Lsm,
+        "--host-cpu {text}: a tree of lsm has processors of its own, and asks its target without others in between; leave it out"
+    );
+    let clock = match args.clock {
+        ClockArg::Virtual => ClockKind::Virtual,
+        ClockArg::Wall => ClockKind::Wall,
+    };
+    processors(Some(text), clock).map_err(anyhow::Error::msg)
+}
+
 /// Opens the drive, and makes the target or mounts the one that lies there.
-fn make<T: Speaks>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
+fn make<T: Speaks>(args: &WorkloadArgs) -> anyhow::Result<Made<T>>
+where
+    T::Target: Hosted,
+{
+    let processors = host_of(args)?;
     let source = Source::named(&args.drive)?;
     let is_image = matches!(source, Source::Image(_));
     let mut settings = args.set.clone();
@@ -79,9 +104,12 @@ fn make<T: Speaks>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
     let mut caller = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
     let made = make(&mut caller, &named.spec());
     let made = made.map_err(|sentence| with_cause(format!("target {}: {sentence}", kind.name), &flash))?;
-    let mut notes = vec![named.describe()];
+    let host_cpu = processors.as_ref().map_or_else(String::new, |(host, _)| format!(", host_cpu {host}"));
+    let mut notes = vec![format!("{}{host_cpu}", named.describe())];
     notes.extend(made.notes);
+    let target = behind(made.target, geometry.sector_bytes, processors.as_ref(), kind.runs_on_host());
+    let target = target.map_err(anyhow::Error::msg)?;
     let mut host = Host::new(Trace::new(flash, 0), clock, buffers);
-    host.add(made.target);
+    host.add(target);
     Ok((host, notes, image))
 }

@@ -109,6 +109,10 @@ pub struct WorkloadArgs {
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Processors of the host: e5-2620v3, e7-8870v3-x4, free or none, with options after a colon, as e7-8870v3-x4:cores=36;
+    /// virtual time only, and not of lsm, which has its own [default: none]
+    #[arg(long, value_name = "PRESET[:NAME=VALUE,..]")]
+    pub host_cpu: Option<String>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -303,7 +303,10 @@ fn host_of(
 }
 
 /// The host's CPUs that `asked` names, else those of FAST'17 in virtual time, with their name.
-fn processors(asked: Option<&str>, clock: ClockKind) -> Result<Option<Processors>, String> {
+///
+/// # Errors
+/// A sentence, if there are no such processors, or the clock has no use for them.
+pub fn processors(asked: Option<&str>, clock: ClockKind) -> Result<Option<Processors>, String> {
     let unasked = (clock == ClockKind::Virtual).then_some(HOST_CPU_DEFAULT);
     let Some(text) = asked.or(unasked) else { return Ok(None) };
     let host = HostCpuConfig::parse_text(text).map_err(|problems| problems.to_string())?;
@@ -327,6 +330,9 @@ fn on_host(
 }
 
 /// A target of any interface, on a drive with sectors of so many bytes, behind the host's CPUs, if there are any.
+///
+/// # Errors
+/// A sentence, if its sectors cannot be asked for by these processors.
 pub fn behind<T: Hosted + ?Sized>(
     target: Box<T>,
     sector_bytes: u32,

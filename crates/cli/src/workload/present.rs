@@ -67,7 +67,8 @@ fn timeless(phases: &[Phase]) -> Option<String> {
     let took_none = phases.iter().all(|phase| phase.measured.is_empty() || phase.took() == Nanos::ZERO);
     took_none.then(|| {
         "it took no time, so there is no rate: buffers of the target answered every request, and in virtual time they cost \
-         nothing; ask for more than they hold, for durable answers (durable=reply, sync, fsync), or use --clock wall"
+         nothing; ask for more than they hold, for durable answers (durable=reply, sync, fsync), for processors of the host \
+         (--host-cpu e5-2620v3), or use --clock wall"
             .to_owned()
     })
 }

@@ -39,3 +39,28 @@ fn a_phase_that_took_no_time_is_no_result() {
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);
     assert!(said.out.starts_with("verdict: fail: it took no time, so there is no rate"), "{}", said.out);
 }
+
+#[test]
+fn processors_of_the_host_take_time_where_they_are_asked_for() {
+    let ycsb = "workload ycsb workload=a,recordcount=20,operationcount=20 --drive qemu --target kv --quiet";
+    let said = Program::new().good(&format!("{ycsb} --host-cpu e5-2620v3"));
+    assert!(said.starts_with("verdict: pass"), "buffers answer, and asking takes time: {said}");
+    assert!(said.contains("host_cpu e5-2620v3"), "{said}");
+    for (asked, words) in [
+        (format!("{ycsb} --host-cpu e5-2620v3 --clock wall"), "only virtual time can do"),
+        (format!("{ycsb} --host-cpu i386"), "i386"),
+        (
+            "workload lsm benchmarks=fillrandom num=10 --host-cpu free".to_owned(),
+            "a tree of lsm has processors of its own",
+        ),
+    ] {
+        let said = Program::new().run(&asked);
+        assert!(
+            said.code == 2 && said.err.contains(words),
+            "{asked}: {} {}{}",
+            said.code,
+            said.out,
+            said.err
+        );
+    }
+}
