@@ -173,7 +173,7 @@ macro_rules! traces {
 // How many of each: chosen so that all take some seconds.
 traces! {
     pblk_tiny: "pblk", "", Tiny, 40;
-    pblk_any: "pblk", "", Any, 8;
+    pblk_any: "pblk", "", Any, 12;
     pblk_faithful_tiny: "pblk", "mode=faithful", Tiny, 16;
     pblk_faithful_any: "pblk", "mode=faithful", Any, 4;
     small_blocks_tiny: "pblk", "block_bytes=512", Tiny, 8;
@@ -182,21 +182,21 @@ traces! {
     linux_pblk_tiny: "linux-pblk", "", Tiny, 24;
     linux_pblk_any: "linux-pblk", "", Any, 4;
     ox_block_tiny: "ox-block", "", Tiny, 32;
-    ox_block_any: "ox-block", "", Any, 6;
+    ox_block_any: "ox-block", "", Any, 12;
     ox_block_map_in_pages_tiny: "ox-block", "map_page_bytes=128,map_cache_bytes=512", Tiny, 12;
     eleos_tiny: "eleos", "", Tiny, 16;
-    eleos_any: "eleos", "", Any, 4;
+    eleos_any: "eleos", "", Any, 16;
     lightlsm_tiny: "lightlsm", "", Tiny, 24;
-    lightlsm_any: "lightlsm", "", Any, 4;
+    lightlsm_any: "lightlsm", "", Any, 16;
     table_block_tiny: "table-block", "", Tiny, 8;
     table_block_any: "table-block", "", Any, 4;
     kv_tiny: "kv", "", Tiny, 32;
-    kv_any: "kv", "", Any, 6;
+    kv_any: "kv", "", Any, 12;
     kv_index_in_pages_tiny: "kv", "index_cache_bytes=0,index_page_bytes=266", Tiny, 12;
     kv_block_tiny: "kv-block", "", Tiny, 8;
     kv_block_any: "kv-block", "", Any, 4;
     zns_tiny: "zns", "", Tiny, 16;
-    zns_any: "zns", "", Any, 4;
+    zns_any: "zns", "", Any, 12;
     zns_levelled_tiny: "zns", "wear_spread=1", Tiny, 8;
 }
 
