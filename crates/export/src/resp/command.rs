@@ -86,13 +86,15 @@ impl Group {
 /// Why a command was refused, in Redis' words: its code, and a sentence.
 pub type Refused = Cow<'static, str>;
 
-/// How far a command of many keys is, which goes on in later turns.
-#[derive(Clone, Copy, Debug, Default)]
+/// How far a command of many keys, or of a long value, is, which goes on in later turns.
+#[derive(Debug, Default)]
 pub struct Progress {
     /// The word it goes on with; 0 before its first turn.
     word: usize,
     /// What it counted.
     pub count: usize,
+    /// The value it makes, as far as that is.
+    pub made: Option<Vec<u8>>,
 }
 
 /// What is left of a turn, for all commands of a transaction together.
@@ -102,13 +104,15 @@ pub struct TurnShare {
     pub keys: usize,
     /// The answer is no longer than this before the next key.
     pub reply_bytes_max: usize,
+    /// Bytes of values that are made.
+    pub copy_bytes: usize,
 }
 
 impl TurnShare {
     /// No key is looked at any more.
     #[must_use]
     pub const fn is_used_up(&self, reply: &Reply) -> bool {
-        self.keys == 0 || reply.len() >= self.reply_bytes_max
+        self.keys == 0 || self.copy_bytes == 0 || reply.len() >= self.reply_bytes_max
     }
 }
 
@@ -155,10 +159,10 @@ impl<'a> Call<'a> {
         Some(place)
     }
 
-    /// There is nothing left of it: [`Self::next_key`] gave the last, or was never asked.
+    /// There is nothing left of it: [`Self::next_key`] gave the last, or was never asked, and the value it makes is whole.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        self.progress.word == 0 || self.progress.word >= self.len()
+        self.progress.made.is_none() && (self.progress.word == 0 || self.progress.word >= self.len())
     }
 
     /// A word of the request.

@@ -2,6 +2,7 @@
 
 use super::command::{Call, NO_INTEGER, Refused};
 use super::number::{self, Decimal};
+use super::patch::Patch;
 use super::strings::TOO_LONG;
 
 fn add(call: &mut Call<'_>, amount: i64) -> Result<(), Refused> {
@@ -79,11 +80,10 @@ pub fn setbit(call: &mut Call<'_>) -> Result<(), Refused> {
         return Err(TOO_LONG.into());
     }
     let key = call.first();
-    let mut value = call.view.value(key).map_or(Vec::new(), |value| value.to_vec());
-    value.resize(value.len().max(byte + 1), 0);
-    let was_set = value[byte] & mask != 0;
-    value[byte] = if is_set { value[byte] | mask } else { value[byte] & !mask };
-    call.view.replace(key, value);
-    call.reply.integer(i64::from(was_set));
+    let before = call.view.value(key).and_then(|value| value.get(byte)).copied().unwrap_or(0);
+    let after = if is_set { before | mask } else { before & !mask };
+    if call.patch(key, Patch { at: byte, with: &[after] }) {
+        call.reply.integer(i64::from(before & mask != 0));
+    }
     Ok(())
 }

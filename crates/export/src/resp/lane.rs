@@ -5,7 +5,7 @@
 //! some in each turn, beside that order. What the database and such copies take of the processor counts as what targets are given
 //! between two looks at sockets, so that no client waits for all of it.
 
-use super::database::{Database, Settings};
+use super::database::{COPY_BYTES_OF_TURN, Database, Settings};
 use super::packing::{Packed, Packer, Packing, Unpacked, VALUE_BYTES_MAX};
 use super::session::SharedDatabase;
 use super::store::{Outcome, StoreLimits, StoreOp, StoreRequest, Token};
@@ -29,9 +29,6 @@ const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
 
 /// Most changes of one request (chosen: what fits a list in one piece of memory).
 const CHANGES_MAX: u32 = 4096;
-
-/// Bytes of a long change that are copied in one turn (chosen: some ten microseconds).
-const COPY_BYTES: usize = 128 << 10;
 
 /// What a turn of a long command counts, in bytes that targets are given (chosen: eight in a round, some hundred microseconds).
 const TURN_BYTES: u64 = 128 << 10;
@@ -206,7 +203,7 @@ impl Lane {
                 return true;
             }
         };
-        let copied = packing.copy(changes, &mut packer.dispatcher.buffers, COPY_BYTES);
+        let copied = packing.copy(changes, &mut packer.dispatcher.buffers, COPY_BYTES_OF_TURN);
         packer.dispatcher.charge(u64::try_from(copied).expect("a length fits 64 bits"));
         let is_copied = packing.is_copied(changes);
         self.copying_waits = is_copied && (self.open.is_full() || !packer.dispatcher.has_room(client));

@@ -25,6 +25,7 @@ mod lane;
 mod locks;
 mod number;
 mod packing;
+mod patch;
 mod reply;
 mod request;
 mod session;

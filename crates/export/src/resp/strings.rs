@@ -2,6 +2,7 @@
 
 use super::command::{Call, Refused, SYNTAX};
 use super::expiry::{Unit, end_of_stored};
+use super::patch::Patch;
 use super::request::Request;
 use super::stored::Expiry;
 use super::view::Fetch;
@@ -212,31 +213,31 @@ fn value_or_empty<'a>(call: &'a Call<'_>, key: &[u8]) -> &'a [u8] {
 
 /// APPEND.
 pub fn append(call: &mut Call<'_>) -> Result<(), Refused> {
-    let key = call.first();
-    let value = [value_or_empty(call, key), call.word(2)].concat();
-    if value.len() > call.value_bytes_max {
+    let (key, with) = (call.first(), call.word(2));
+    let at = call.view.length(key).unwrap_or(0);
+    if at + with.len() > call.value_bytes_max {
         return Err(TOO_LONG.into());
     }
-    call.reply.length(value.len());
-    call.view.replace(key, value);
+    if call.patch(key, Patch { at, with }) {
+        call.reply.length(at + with.len());
+    }
     Ok(())
 }
 
 /// SETRANGE.
 pub fn setrange(call: &mut Call<'_>) -> Result<(), Refused> {
-    let (key, offset, part) = (call.first(), call.integer(2)?, call.word(3));
-    let offset = usize::try_from(offset).map_err(|_| "ERR offset is out of range")?;
+    let (key, offset, with) = (call.first(), call.integer(2)?, call.word(3));
+    let at = usize::try_from(offset).map_err(|_| "ERR offset is out of range")?;
     let before = call.view.length(key).unwrap_or(0);
-    if part.is_empty() {
+    if with.is_empty() {
         call.reply.length(before);
         return Ok(());
     }
-    let end = offset.checked_add(part.len()).filter(|end| *end <= call.value_bytes_max).ok_or(TOO_LONG)?;
-    let mut value = value_or_empty(call, key).to_vec();
-    value.resize(value.len().max(end), 0);
-    value[offset..end].copy_from_slice(part);
-    call.reply.length(value.len());
-    call.view.replace(key, value);
+    at.checked_add(with.len()).filter(|end| *end <= call.value_bytes_max).ok_or(TOO_LONG)?;
+    let patch = Patch { at, with };
+    if call.patch(key, patch) {
+        call.reply.length(patch.len(before));
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
 use super::super::stored::{HEAD_BYTES, Stored};
 use super::super::view::{Change, Fetch, View};
-use super::long::{Gathering, KEYS_OF_TURN, REPLY_BYTES_OF_TURN, is_long};
+use super::long::{COPY_BYTES_OF_TURN, Gathering, KEYS_OF_TURN, REPLY_BYTES_OF_TURN, is_long};
 use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed, named};
 
 /// Bytes of a value that are read at first: the smallest piece of memory, with room for the key; most values are shorter.
@@ -233,6 +233,9 @@ impl Data {
 
     /// Runs the commands, a turn of them if they are long. True if all have run.
     fn run(&mut self, reply: &mut Reply, now_ms: i64, value_bytes_max: usize) -> bool {
+        // Values up to which a change is short are made before its first turn.
+        let has_turn = matches!(self.stage, Stage::Running);
+        let copy_bytes = if has_turn { COPY_BYTES_OF_TURN } else { LONG_CHANGE_BYTES };
         let (at, progress, time) = &mut self.running;
         // One time for all of them, as for the values that were read.
         let (is_first, now_ms) = (time.is_none(), *time.get_or_insert(now_ms));
@@ -240,7 +243,7 @@ impl Data {
             reply.array(self.calls.len());
         }
         let reply_bytes_max = reply.len() + REPLY_BYTES_OF_TURN;
-        let mut share = TurnShare { keys: KEYS_OF_TURN, reply_bytes_max };
+        let mut share = TurnShare { keys: KEYS_OF_TURN, reply_bytes_max, copy_bytes };
         while let Some((command, request)) = self.calls.get(*at) {
             let Action::Data { run, .. } = command.action else { unreachable!("others come elsewhere") };
             if share.is_used_up(reply) {

@@ -5,6 +5,7 @@ mod concurrent;
 mod conversation;
 mod lane;
 mod transactions;
+mod turns;
 
 use super::testing::World;
 
