@@ -49,6 +49,11 @@ impl Slot {
     const fn new(key: Vec<u8>, fetch: Fetch) -> Self {
         Self { key, known: Known::Unread, fetch, may_be_stored: true, is_over: false, changed: false }
     }
+
+    /// What became of it is to be stored.
+    const fn is_to_be_stored(&self) -> bool {
+        self.changed && (self.may_be_stored || !matches!(self.known, Known::Absent))
+    }
 }
 
 /// What is stored for a key, or `None` if the key is not to exist.
@@ -59,6 +64,8 @@ pub type Change = (Vec<u8>, Option<Stored>);
 pub struct View {
     /// Ascending by key.
     slots: Vec<Slot>,
+    /// So many of them are to be stored.
+    changes: usize,
 }
 
 impl View {
@@ -70,7 +77,7 @@ impl View {
             slots.sort_by(|one, other| (&one.key, other.fetch).cmp(&(&other.key, one.fetch)));
             slots.dedup_by(|later, first| later.key == first.key);
         }
-        Self { slots }
+        Self { slots, changes: 0 }
     }
 
     /// Adds a key behind all others.
@@ -127,6 +134,12 @@ impl View {
             Known::Head { length: total - HEAD_BYTES, expiry }
         };
         true
+    }
+
+    /// Something is stored under the key at a place that is over.
+    #[must_use]
+    pub fn is_over(&self, place: usize) -> bool {
+        self.slots[place].is_over
     }
 
     /// Keys under which something is stored that is over.
@@ -228,29 +241,35 @@ impl View {
     fn change(&mut self, key: &[u8], known: Known) {
         let place = self.place(key);
         let slot = &mut self.slots[place];
+        self.changes -= usize::from(slot.is_to_be_stored());
         (slot.known, slot.changed, slot.is_over) = (known, true, false);
+        self.changes += usize::from(slot.is_to_be_stored());
     }
 
-    /// Keys that changed, and when they end if they exist now.
-    pub fn changed(&self) -> impl Iterator<Item = (&[u8], Option<Expiry>)> {
-        self.slots.iter().filter(|slot| slot.changed).map(|slot| match slot.known {
-            Known::Whole(Stored { expiry, .. }) => (slot.key.as_slice(), Some(expiry)),
-            _ => (slot.key.as_slice(), None),
-        })
+    /// How many keys are to be stored or deleted.
+    #[must_use]
+    pub const fn changes(&self) -> usize {
+        self.changes
     }
 
-    /// Takes what is to be stored.
-    pub fn take_changes(&mut self) -> Vec<Change> {
-        let changed = self
-            .slots
-            .iter_mut()
-            .filter(|slot| slot.changed && (slot.may_be_stored || slot.known != Known::Absent));
-        changed
-            .map(|slot| match std::mem::replace(&mut slot.known, Known::Unread) {
-                Known::Whole(stored) => (slot.key.clone(), Some(stored)),
-                _ => (slot.key.clone(), None),
-            })
-            .collect()
+    /// The key at a place, and when it ends if it exists now; `None` if it did not change.
+    #[must_use]
+    pub fn changed(&self, place: usize) -> Option<(&[u8], Option<Expiry>)> {
+        let slot = &self.slots[place];
+        let expiry = if let Known::Whole(Stored { expiry, .. }) = slot.known { Some(expiry) } else { None };
+        slot.changed.then_some((&slot.key, expiry))
+    }
+
+    /// Takes what is to be stored under the key at a place; `None` if that is as it was.
+    pub fn take_change(&mut self, place: usize) -> Option<Change> {
+        let slot = &mut self.slots[place];
+        if !slot.is_to_be_stored() {
+            return None;
+        }
+        self.changes -= 1;
+        slot.changed = false;
+        let known = std::mem::replace(&mut slot.known, Known::Unread);
+        Some((slot.key.clone(), if let Known::Whole(stored) = known { Some(stored) } else { None }))
     }
 }
 
@@ -279,7 +298,7 @@ mod tests {
         assert!(view.on_stored(0, stored(b"xy", Expiry::At(5)).to_vec(), 12, 5));
         assert!(!view.exists(b"a") && view.over().count() == 1);
         assert!(!view.delete(b"a"), "it did not exist");
-        assert_eq!(view.take_changes(), [(b"a".to_vec(), None)]);
+        assert_eq!((view.changes(), view.take_change(0)), (1, Some((b"a".to_vec(), None))));
     }
 
     #[test]
@@ -291,8 +310,11 @@ mod tests {
         assert!(view.delete(b"a") && !view.exists(b"a"));
         view.replace(b"b", &b"22"[..]);
         assert_eq!((view.value(b"b").map(|value| &**value), view.length(b"b")), (Some(&b"22"[..]), Some(2)));
-        assert_eq!(view.changed().count(), 2);
-        assert_eq!(view.take_changes(), [(b"b".to_vec(), Some(stored(b"22", Expiry::At(9))))]);
+        assert_eq!(view.changed(0), Some((&b"a"[..], None)));
+        assert_eq!(view.changed(1), Some((&b"b"[..], Some(Expiry::At(9)))));
+        assert_eq!((view.changes(), view.take_change(0)), (1, None), "it is as it was stored");
+        assert_eq!(view.take_change(1), Some((b"b".to_vec(), Some(stored(b"22", Expiry::At(9))))));
+        assert_eq!(view.changes(), 0);
     }
 
     #[test]

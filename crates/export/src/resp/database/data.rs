@@ -1,5 +1,5 @@
-//! Commands on keys that they name: waiting for the keys, reading them, running, and storing what changed. What takes some of them
-//! long is in `long`.
+//! Commands on keys that they name: waiting for the keys, reading them, running. What takes some of them long is in `long`, and
+//! what becomes of what they changed in `storing`.
 
 use super::super::command::{Access, Action, Call, Command, Progress, TurnShare};
 use super::super::locks::{Holder, Locks, Mode};
@@ -7,9 +7,10 @@ use super::super::packing::KEY_ROOM;
 use super::super::reply::Reply;
 use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
-use super::super::stored::{HEAD_BYTES, Stored};
+use super::super::stored::HEAD_BYTES;
 use super::super::view::{Change, Fetch, View};
 use super::long::{COPY_BYTES_OF_TURN, Gathering, KEYS_OF_TURN, REPLY_BYTES_OF_TURN, is_long};
+use super::storing::CHANGE_COST;
 use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed, named};
 
 /// Bytes of a value that are read at first: the smallest piece of memory, with room for the key; most values are shorter.
@@ -22,10 +23,7 @@ const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
 const SHORT_KEYS: usize = 16;
 
 /// Changes of so many bytes are copied in their own time (chosen: a copy of fewer takes some ten microseconds).
-const LONG_CHANGE_BYTES: usize = 64 << 10;
-
-/// What a change costs beside its bytes (chosen: its place in a batch).
-const CHANGE_COST: usize = 64;
+pub(super) const LONG_CHANGE_BYTES: usize = 64 << 10;
 
 /// What a task is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +51,8 @@ pub(super) enum Stage {
     Reading(usize),
     /// All is read; it runs.
     Running,
+    /// All have run: what became of the keys from this place on is to be noted, and these changes are to be stored.
+    Noting(usize, Vec<Change>),
     Storing,
     /// A long command is answered, and leaves the lines at its keys.
     Leaving,
@@ -275,12 +275,6 @@ pub(super) fn fetch_of(command: &Command, request: &Request) -> Fetch {
     fetch(request)
 }
 
-/// The changes take a while to copy.
-fn are_long(changes: &[Change]) -> bool {
-    let bytes = |(key, value): &Change| key.len() + CHANGE_COST + value.as_ref().map_or(0, Stored::len);
-    changes.iter().map(bytes).sum::<usize>() > LONG_CHANGE_BYTES
-}
-
 impl Database {
     /// A task holds its keys: it reads them.
     pub(super) fn read_keys(&mut self, key: SlabKey, mut task: Box<Task>) {
@@ -426,7 +420,7 @@ impl Database {
         }
     }
 
-    /// All keys are read: the commands run, and what changed is stored.
+    /// All keys are read: the commands run.
     pub(super) fn run(&mut self, key: SlabKey, mut task: Box<Task>) {
         let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
         match data.purpose {
@@ -438,39 +432,7 @@ impl Database {
                 }
             }
         }
-        if let (Purpose::Watch, Some((client, _))) = (data.purpose, task.client) {
-            let keys = data.view.keys().map(|key| (key, data.view.expiry(key)));
-            if !self.watches.watch(client, keys) {
-                fail(&mut task, "ERR too many watched keys");
-            }
-            return self.end(key, task);
-        }
-        self.ends.note_due(data.view.over(), self.now_ms);
-        for (name, expiry) in data.view.changed() {
-            if data.purpose != Purpose::Expire {
-                self.watches.touch(name);
-            }
-            self.ends.note(name, expiry);
-        }
-        let changes = data.view.take_changes();
-        if changes.is_empty() {
-            return self.end(key, task);
-        }
-        let most = self.settings.limits.changes_max;
-        if changes.len() > most {
-            let words = format!("ERR a command or transaction changes at most {most} keys on this drive");
-            fail(&mut task, &words);
-            return self.end(key, task);
-        }
-        (data.stage, data.open) = (Stage::Storing, 1);
-        let is_long = !data.is_single() && are_long(&changes);
-        let request = named(key, 0, StoreOp::Change(changes));
-        if is_long {
-            self.requests.push_long_change(request)
-        } else {
-            self.requests.push(request)
-        }
-        self.put(key, task);
+        self.on_all_run(key, task);
     }
 
     /// Removes keys that are over, or notes when they will be.
@@ -491,6 +453,6 @@ impl Database {
 }
 
 /// The command is answered by this error instead.
-fn fail(task: &mut Task, words: &str) {
+pub(super) fn fail(task: &mut Task, words: &str) {
     task.reply = Reply::of_error(task.reply.version(), words);
 }

@@ -1,6 +1,7 @@
 //! Commands of many keys, and transactions of many commands, some of it in each turn: which keys they name, the lines at these,
-//! asking for them, running, and leaving the lines. So a command of thousands of keys keeps others waiting for a hundred of them,
-//! and not for all. It stays one step for everybody: it holds all its keys from before it reads one until it is answered.
+//! asking for them, running, noting what changed, and leaving the lines. So a command of thousands of keys keeps others waiting
+//! for a hundred of them, and not for all. It stays one step for everybody: it holds all its keys from before it reads one until
+//! it is answered.
 
 use super::super::command::{Access, Command};
 use super::super::locks::{Holder, Mode, Wanted};
@@ -98,6 +99,7 @@ impl Database {
             Stage::Joining => self.join(key, task),
             Stage::Reading(_) => self.ask(key, task),
             Stage::Running => self.run(key, task),
+            Stage::Noting(..) => self.note_changes(key, task),
             Stage::Leaving => self.leave_some(key, task),
             Stage::Storing => unreachable!("it waits for the store"),
         }

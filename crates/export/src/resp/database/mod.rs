@@ -11,6 +11,7 @@ mod data;
 mod ends;
 mod line;
 mod long;
+mod storing;
 mod walk;
 mod watch;
 

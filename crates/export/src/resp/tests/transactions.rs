@@ -1,7 +1,7 @@
 //! MULTI, EXEC, WATCH.
 
 use super::{MEMORY, ask, check};
-use crate::resp::testing::World;
+use crate::resp::testing::{World, request};
 
 #[test]
 fn a_transaction_happens_as_a_whole() {
@@ -71,5 +71,41 @@ fn a_watched_key_that_ends_has_changed() {
     check(&mut world, &[("set x 1 px 10", "OK"), ("watch x", "OK"), ("multi", "OK"), ("get y", "QUEUED")]);
     world.pass(10);
     assert_eq!(ask(&mut world, 0, "exec"), "(null)");
+    world.finish();
+}
+
+/// Words of a command of so many keys, with this behind each.
+fn of_keys(name: &str, count: usize, behind: &str) -> String {
+    (0..count).fold(name.to_owned(), |line, nth| format!("{line} key:{nth}{behind}"))
+}
+
+/// It was noted that the keys change before the change was found to be too large.
+#[test]
+fn a_command_of_too_many_changes_is_none_of_a_watched_key() {
+    let mut world = World::new(2, MEMORY, 1);
+    let most = world.database.borrow().settings().limits.changes_max;
+    check(&mut world, &[("set key:7 1 px 10", "OK"), ("watch key:7", "OK")]);
+    let refused = format!("ERR a command or transaction changes at most {most} keys on this drive");
+    let bytes = request(&of_keys("mset", most + 1, " x").split(' ').map(str::as_bytes).collect::<Vec<_>>());
+    world.send(1, &bytes).unwrap();
+    world.settle();
+    assert_eq!(String::from_utf8(world.take_sent(1)).unwrap(), format!("-{refused}\r\n"));
+    check(&mut world, &[("multi", "OK"), ("incr key:7", "QUEUED"), ("exec", "[2]"), ("pttl key:7", "10")]);
+    world.pass(10);
+    check(&mut world, &[("dbsize", "0")]);
+    world.finish();
+}
+
+#[test]
+fn each_of_many_keys_is_watched() {
+    for changed in [0, 128, 299, 300] {
+        let mut world = World::new(2, MEMORY, 1);
+        check(&mut world, &[(&of_keys("watch", 300, ""), "OK"), ("multi", "OK"), ("ping", "QUEUED")]);
+        ask(&mut world, 1, &format!("set key:{changed} x"));
+        check(&mut world, &[("exec", if changed < 300 { "(null)" } else { "[PONG]" })]);
+        world.finish();
+    }
+    let mut world = World::new(1, MEMORY, 1);
+    check(&mut world, &[(&of_keys("watch", 4097, ""), "ERR too many watched keys"), ("ping", "PONG")]);
     world.finish();
 }
