@@ -91,6 +91,8 @@ pub type Refused = Cow<'static, str>;
 pub struct Progress {
     /// The word it goes on with; 0 before its first turn.
     word: usize,
+    /// How often it has gone through its keys.
+    pub rounds: usize,
     /// What it counted.
     pub count: usize,
     /// The value it makes, as far as that is.
@@ -157,6 +159,17 @@ impl<'a> Call<'a> {
         self.share.keys -= 1;
         self.progress.word = place + step;
         Some(place)
+    }
+
+    /// The keys that are left are not looked at.
+    pub const fn end(&mut self) {
+        self.progress.word = self.len();
+    }
+
+    /// Goes through the keys once more.
+    pub const fn begin_again(&mut self) {
+        self.progress.word = 1;
+        self.progress.rounds += 1;
     }
 
     /// There is nothing left of it: [`Self::next_key`] gave the last, or was never asked, and the value it makes is whole.

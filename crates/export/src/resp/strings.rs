@@ -6,7 +6,6 @@ use super::patch::Patch;
 use super::request::Request;
 use super::stored::Expiry;
 use super::view::Fetch;
-use crate::shared_bytes::SharedBytes;
 
 /// What a value may not exceed.
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
@@ -168,12 +167,12 @@ pub fn getex(call: &mut Call<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-fn pairs<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (&'a [u8], SharedBytes)> + use<'a>, Refused> {
-    if call.len().is_multiple_of(2) {
-        return Err(call.command.wrong_number().into());
+/// Gives keys values, as many as the turn reaches. True if those were all.
+fn store_pairs(call: &mut Call<'_>) -> bool {
+    while let Some(place) = call.next_key(2) {
+        call.view.store(call.word(place), call.shared(place + 1), Expiry::Never);
     }
-    let request = call.request;
-    Ok((1..call.len()).step_by(2).map(move |at| (request.word(at), request.shared(at + 1))))
+    call.is_over()
 }
 
 /// MSET.
@@ -181,22 +180,33 @@ pub fn mset(call: &mut Call<'_>) -> Result<(), Refused> {
     if call.len().is_multiple_of(2) {
         return Err(call.command.wrong_number().into());
     }
-    while let Some(place) = call.next_key(2) {
-        call.view.store(call.word(place), call.shared(place + 1), Expiry::Never);
-    }
-    if call.is_over() {
+    if store_pairs(call) {
         call.reply.ok();
     }
     Ok(())
 }
 
-/// MSETNX.
+/// MSETNX: looks at all keys, and then stores all.
 pub fn msetnx(call: &mut Call<'_>) -> Result<(), Refused> {
-    let none_exists = pairs(call)?.all(|(key, _)| !call.view.exists(key));
-    if none_exists {
-        pairs(call)?.for_each(|(key, value)| call.view.store(key, value, Expiry::Never));
+    if call.len().is_multiple_of(2) {
+        return Err(call.command.wrong_number().into());
     }
-    call.reply.integer(i64::from(none_exists));
+    if call.progress.rounds == 0 {
+        while let Some(place) = call.next_key(2) {
+            if call.view.exists(call.word(place)) {
+                call.end();
+                call.reply.integer(0);
+                return Ok(());
+            }
+        }
+        if !call.is_over() {
+            return Ok(());
+        }
+        call.begin_again();
+    }
+    if store_pairs(call) {
+        call.reply.integer(1);
+    }
     Ok(())
 }
 

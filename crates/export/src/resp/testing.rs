@@ -124,7 +124,7 @@ impl World {
     /// The same, whose changes are durable when they are answered, or a second later.
     #[must_use]
     pub fn with(clients: u32, memory_bytes: u64, seed: u64, is_durable_at_reply: bool) -> Self {
-        let limits = StoreLimits { key_bytes_max: 255, value_bytes_max: 8 << 20, changes_max: 1000 };
+        let limits = StoreLimits { key_bytes_max: 255, value_bytes_max: 8 << 20, changes_max: 8192 };
         let settings = Settings { limits, memory_bytes, is_read_only: false, is_durable_at_reply };
         let now_ms = 1_700_000_000_000;
         let database = Rc::new(RefCell::new(Database::new(settings, now_ms, seed)));

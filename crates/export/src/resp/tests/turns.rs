@@ -1,5 +1,6 @@
 //! Commands that take turns: what others wait for meanwhile, in counts, and that it is the same as if all were done at once.
 
+use super::MEMORY;
 use crate::resp::stored::{Expiry, HEAD_BYTES, Stored};
 use crate::resp::testing::{World, request};
 use ocssd_base::Prng;
@@ -228,4 +229,29 @@ fn value<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     let (value, behind) = behind.split_at(length);
     *rest = &behind[2..];
     value
+}
+
+/// It looked at all keys, and stored all, while everybody waited.
+#[test]
+fn a_look_that_none_of_many_keys_exists_takes_turns_and_so_does_storing_them() {
+    let keys: Vec<Vec<u8>> = (0..5000).map(|nth| format!("key:{nth}").into_bytes()).collect();
+    let words = |value: &'static [u8]| {
+        let pairs = keys.iter().flat_map(|key| [key.as_slice(), value]);
+        request(&[b"msetnx".as_slice()].into_iter().chain(pairs).collect::<Vec<&[u8]>>())
+    };
+    let mut world = World::new(2, MEMORY, 1);
+    world.store.pairs.insert(b"short".to_vec(), of_value(b"s"));
+    let turns_of_keys = 5000_usize.div_ceil(128);
+    // To find, join, ask for, look at, store and note them; the second ends at its first key, and leaves them before its answer
+    // is taken here.
+    for (value, times, answer) in [(&b"1"[..], 6, &b":1\r\n"[..]), (b"2", 5, b":0\r\n")] {
+        world.send(0, &words(value)).unwrap();
+        let turns = turns_beside_another(&mut world);
+        world.settle();
+        assert_eq!(world.take_sent(0), answer);
+        assert!(turns >= times * (turns_of_keys - 1), "{turns} turns");
+        assert_eq!(world.store.pairs.len(), 5001);
+        assert_eq!(world.store.pairs[&keys[4999]], of_value(b"1"));
+    }
+    world.finish();
 }
