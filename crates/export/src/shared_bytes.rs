@@ -22,6 +22,16 @@ impl SharedBytes {
         Self { all: Rc::clone(all), range }
     }
 
+    /// Some of these bytes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(range.end <= self.len(), "{range:?} of {} bytes", self.len());
+        Self::part(&self.all, self.range.start + range.start..self.range.start + range.end)
+    }
+
     /// These bytes without the first `count`, at most all.
     #[must_use]
     pub fn behind(mut self, count: usize) -> Self {
@@ -63,5 +73,21 @@ impl Eq for SharedBytes {}
 impl fmt::Debug for SharedBytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_part_is_not_copied() {
+        let all = SharedBytes::from((0..100).collect::<Vec<u8>>());
+        let behind = all.clone().behind(10);
+        for (first, end) in [(0, 90), (0, 0), (7, 30), (90, 90)] {
+            let part = behind.slice(first..end);
+            assert_eq!(*part, all[10 + first..10 + end]);
+            assert_eq!(part.as_ptr(), all[10 + first..].as_ptr());
+        }
     }
 }

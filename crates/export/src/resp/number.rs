@@ -11,6 +11,9 @@ const ONE: i128 = 10_i128.pow(FRACTION_DIGITS);
 /// Digits before the point up to which a fraction is exact: with those behind it they fit 127 bits, also summed.
 const WHOLE_DIGITS_MAX: usize = 20;
 
+/// Longest text that is taken for a decimal number (chosen: more than the longest that a double prints as, 327 bytes).
+const DECIMAL_BYTES_MAX: usize = 512;
+
 /// An integer in its one spelling: no sign `+`, no zeroes before it, no spaces.
 #[must_use]
 pub fn integer(text: &[u8]) -> Option<i64> {
@@ -39,10 +42,11 @@ impl Decimal {
     /// Reads one; `None` if it is none. Takes an exponent and infinity, as C does, but no spaces.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(text).ok()?;
-        if text.is_empty() || text.len() > 512 {
+        // Before a look at all of it: it may be any value, of megabytes.
+        if text.is_empty() || text.len() > DECIMAL_BYTES_MAX {
             return None;
         }
+        let text = std::str::from_utf8(text).ok()?;
         let near: f64 = text.parse().ok()?;
         if near.is_nan() {
             return None;

@@ -216,11 +216,6 @@ pub fn strlen(call: &mut Call<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The value, empty if there is none.
-fn value_or_empty<'a>(call: &'a Call<'_>, key: &[u8]) -> &'a [u8] {
-    call.view.value(key).map_or(&[], |value| value)
-}
-
 /// APPEND.
 pub fn append(call: &mut Call<'_>) -> Result<(), Refused> {
     let (key, with) = (call.first(), call.word(2));
@@ -254,8 +249,8 @@ pub fn setrange(call: &mut Call<'_>) -> Result<(), Refused> {
 /// GETRANGE, and SUBSTR, its old name.
 pub fn getrange(call: &mut Call<'_>) -> Result<(), Refused> {
     let (first, last) = (call.integer(2)?, call.integer(3)?);
-    let value = value_or_empty(call, call.first());
-    let length = i64::try_from(value.len()).expect("a value is shorter than 2^63");
+    let value = call.view.value(call.first());
+    let length = i64::try_from(value.map_or(0, |value| value.len())).expect("a value is shorter than 2^63");
     let from_start = |at: i64| if at < 0 { (length + at.max(-length)).max(0) } else { at };
     let is_crossed = first < 0 && last < 0 && first > last;
     let (first, last) = (from_start(first), from_start(last).min(length - 1));
@@ -263,7 +258,9 @@ pub fn getrange(call: &mut Call<'_>) -> Result<(), Refused> {
         (Ok(first), Ok(last)) if !is_crossed && first <= last => first..last + 1,
         _ => 0..0,
     };
-    let part = value[range].to_vec();
-    call.reply.bulk_shared(part.into());
+    match value.map(|value| value.slice(range)) {
+        Some(part) => call.reply.bulk_shared(part),
+        None => call.reply.bulk(b""),
+    }
     Ok(())
 }
