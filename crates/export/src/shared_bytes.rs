@@ -22,6 +22,12 @@ impl SharedBytes {
         Self { all: Rc::clone(all), range }
     }
 
+    /// Somebody else has bytes of the same memory.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Rc::strong_count(&self.all) > 1
+    }
+
     /// Some of these bytes.
     ///
     /// # Panics

@@ -2,6 +2,8 @@
 //!
 //! Deliberately not here: the commands themselves (`table`).
 
+use super::budget::Reservation;
+use super::database::NO_MEMORY;
 use super::reply::Reply;
 use super::request::Request;
 use super::view::{Fetch, View};
@@ -118,6 +120,29 @@ impl TurnShare {
     }
 }
 
+/// Memory for what commands make.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    /// Where it is reserved.
+    pub reservation: &'a mut Reservation,
+    /// Bytes that this and all commands before it in a transaction hold.
+    pub held: &'a mut usize,
+}
+
+impl Memory<'_> {
+    /// Holds so many more bytes.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub fn hold(&mut self, bytes: usize) -> Result<(), Refused> {
+        if !self.reservation.cover(*self.held + bytes) {
+            return Err(NO_MEMORY.into());
+        }
+        *self.held += bytes;
+        Ok(())
+    }
+}
+
 /// A command that runs: what it is given.
 pub struct Call<'a> {
     /// Which one.
@@ -136,6 +161,8 @@ pub struct Call<'a> {
     pub progress: &'a mut Progress,
     /// What it may do now.
     pub share: &'a mut TurnShare,
+    /// What it makes is held there.
+    pub memory: Memory<'a>,
 }
 
 impl<'a> Call<'a> {

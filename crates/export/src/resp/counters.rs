@@ -82,7 +82,7 @@ pub fn setbit(call: &mut Call<'_>) -> Result<(), Refused> {
     let key = call.first();
     let before = call.view.value(key).and_then(|value| value.get(byte)).copied().unwrap_or(0);
     let after = if is_set { before | mask } else { before & !mask };
-    if call.patch(key, Patch { at: byte, with: &[after] }) {
+    if call.patch(key, Patch { at: byte, with: &[after] })? {
         call.reply.integer(i64::from(before & mask != 0));
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::number;
 pub fn ping(call: &mut Call<'_>) -> Result<(), Refused> {
     match call.len() {
         1 => call.reply.simple("PONG"),
-        2 => call.reply.bulk(call.first()),
+        2 => return echo(call),
         _ => return Err(call.command.wrong_number().into()),
     }
     Ok(())
@@ -15,7 +15,9 @@ pub fn ping(call: &mut Call<'_>) -> Result<(), Refused> {
 
 /// ECHO.
 pub fn echo(call: &mut Call<'_>) -> Result<(), Refused> {
-    call.reply.bulk(call.first());
+    // The answer has the request's bytes, and longer than that has them.
+    call.memory.hold(call.first().len())?;
+    call.reply.bulk_shared(call.shared(1));
     Ok(())
 }
 

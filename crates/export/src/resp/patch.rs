@@ -3,7 +3,7 @@
 //!
 //! Deliberately not here: who asks for what.
 
-use super::command::Call;
+use super::command::{Call, Refused};
 
 /// What is changed of a value.
 #[derive(Clone, Copy, Debug)]
@@ -44,18 +44,30 @@ impl Patch<'_> {
 impl Call<'_> {
     /// Goes on with the new value of a key, as far as the turn reaches. True if the key has it now; else it goes on in a later
     /// turn, with the same patch.
-    pub fn patch(&mut self, key: &[u8], patch: Patch<'_>) -> bool {
-        let before = self.view.value(key).map_or(&[][..], |value| value);
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn patch(&mut self, key: &[u8], patch: Patch<'_>) -> Result<bool, Refused> {
+        let value = self.view.value(key);
+        let before = value.map_or(&[][..], |value| value);
         let len = patch.len(before.len());
-        // All of its room at once, or what is made would be moved again and again.
-        let mut made = self.progress.made.take().unwrap_or_else(|| Vec::with_capacity(len));
+        let mut made = match self.progress.made.take() {
+            Some(made) => made,
+            None => {
+                // Room for a value of that length is there since it was read, unless an answer or another key keeps the old one.
+                let kept = value.filter(|value| value.is_shared()).map_or(0, |value| value.len());
+                self.memory.hold(len - before.len() + kept)?;
+                // All of it at once, or what is made would be moved again and again.
+                Vec::with_capacity(len)
+            }
+        };
         self.share.copy_bytes -= patch.go_on(before, &mut made, self.share.copy_bytes);
         if made.len() < len {
             self.progress.made = Some(made);
-            return false;
+            return Ok(false);
         }
         self.view.replace(key, made);
-        true
+        Ok(true)
     }
 }
 

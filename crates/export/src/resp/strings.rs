@@ -223,7 +223,7 @@ pub fn append(call: &mut Call<'_>) -> Result<(), Refused> {
     if at + with.len() > call.value_bytes_max {
         return Err(TOO_LONG.into());
     }
-    if call.patch(key, Patch { at, with }) {
+    if call.patch(key, Patch { at, with })? {
         call.reply.length(at + with.len());
     }
     Ok(())
@@ -240,7 +240,7 @@ pub fn setrange(call: &mut Call<'_>) -> Result<(), Refused> {
     }
     at.checked_add(with.len()).filter(|end| *end <= call.value_bytes_max).ok_or(TOO_LONG)?;
     let patch = Patch { at, with };
-    if call.patch(key, patch) {
+    if call.patch(key, patch)? {
         call.reply.length(patch.len(before));
     }
     Ok(())

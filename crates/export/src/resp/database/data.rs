@@ -1,7 +1,8 @@
 //! Commands on keys that they name: waiting for the keys, reading them, running. What takes some of them long is in `long`, and
 //! what becomes of what they changed in `storing`.
 
-use super::super::command::{Access, Action, Call, Command, Progress, TurnShare};
+use super::super::budget::Reservation;
+use super::super::command::{Access, Action, Call, Command, Memory, Progress, TurnShare};
 use super::super::locks::{Holder, Locks, Mode};
 use super::super::packing::KEY_ROOM;
 use super::super::reply::Reply;
@@ -18,6 +19,9 @@ const FIRST_BYTES: usize = (4 << 10) - KEY_ROOM;
 
 /// Bytes that are read at once: the largest piece of memory.
 const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
+
+/// What was read is counted so often: once as it is, and once in an answer or a changed value.
+const READ_TIMES: usize = 2;
 
 /// Keys that are looked at as a short command does (chosen: as many as a pipeline often has, some ten microseconds).
 const SHORT_KEYS: usize = 16;
@@ -58,6 +62,19 @@ pub(super) enum Stage {
     Leaving,
 }
 
+/// How far its commands are.
+#[derive(Debug, Default)]
+struct Running {
+    /// The one that runs,
+    at: usize,
+    /// and how far that is.
+    progress: Progress,
+    /// The time of all of them, once the first has begun.
+    now_ms: Option<i64>,
+    /// Bytes of what was read and made.
+    held: usize,
+}
+
 /// One command, or several as one.
 #[derive(Debug)]
 pub(super) struct Data {
@@ -80,8 +97,7 @@ pub(super) struct Data {
     /// Bytes of values it read.
     read_bytes: usize,
     failure: Option<String>,
-    /// The command that runs, how far it is, and the time of all of them.
-    running: (usize, Progress, Option<i64>),
+    running: Running,
 }
 
 impl Data {
@@ -128,7 +144,7 @@ impl Data {
             parts: Vec::new(),
             read_bytes: 0,
             failure: None,
-            running: (0, Progress::default(), None),
+            running: Running::default(),
         }
     }
 
@@ -232,15 +248,19 @@ impl Data {
     }
 
     /// Runs the commands, a turn of them if they are long. True if all have run.
-    fn run(&mut self, reply: &mut Reply, now_ms: i64, value_bytes_max: usize) -> bool {
+    fn run(&mut self, to: (&mut Reply, &mut Reservation), now_ms: i64, value_bytes_max: usize) -> bool {
+        let (reply, reservation) = to;
         // Values up to which a change is short are made before its first turn.
         let has_turn = matches!(self.stage, Stage::Running);
         let copy_bytes = if has_turn { COPY_BYTES_OF_TURN } else { LONG_CHANGE_BYTES };
-        let (at, progress, time) = &mut self.running;
+        let Running { at, progress, now_ms: time, held } = &mut self.running;
         // One time for all of them, as for the values that were read.
         let (is_first, now_ms) = (time.is_none(), *time.get_or_insert(now_ms));
-        if is_first && matches!(self.purpose, Purpose::Exec(_)) {
-            reply.array(self.calls.len());
+        if is_first {
+            *held = READ_TIMES * self.read_bytes;
+            if matches!(self.purpose, Purpose::Exec(_)) {
+                reply.array(self.calls.len());
+            }
         }
         let reply_bytes_max = reply.len() + REPLY_BYTES_OF_TURN;
         let mut share = TurnShare { keys: KEYS_OF_TURN, reply_bytes_max, copy_bytes };
@@ -251,8 +271,17 @@ impl Data {
             }
             let (view, before) = (&mut self.view, reply.len());
             let share = &mut share;
-            let mut call =
-                Call { command, request, view, reply, now_ms, value_bytes_max, progress, share: &mut *share };
+            let mut call = Call {
+                command,
+                request,
+                view,
+                reply,
+                now_ms,
+                value_bytes_max,
+                progress,
+                share: &mut *share,
+                memory: Memory { reservation, held },
+            };
             let ran = run(&mut call);
             if !call.is_over() {
                 return false;
@@ -398,8 +427,7 @@ impl Database {
                 if fetch == Fetch::Whole {
                     data.read_bytes += stored.len();
                 }
-                // Once as it is, and once in an answer or a changed value.
-                if !task.reservation.cover(2 * data.read_bytes) {
+                if !task.reservation.cover(READ_TIMES * data.read_bytes) {
                     data.failure = Some(NO_MEMORY.to_owned());
                 } else if !data.view.on_stored(place, stored, total, self.now_ms) {
                     let words = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -408,7 +436,7 @@ impl Database {
                 false
             }
             Err(have) => {
-                if !task.reservation.cover(2 * (data.read_bytes + total)) {
+                if !task.reservation.cover(READ_TIMES * (data.read_bytes + total)) {
                     data.failure = Some(NO_MEMORY.to_owned());
                     return false;
                 }
@@ -426,7 +454,8 @@ impl Database {
         match data.purpose {
             Purpose::Expire | Purpose::Note => self.look_at_ends(data),
             Purpose::Single | Purpose::Exec(_) | Purpose::Watch => {
-                if !data.run(&mut task.reply, self.now_ms, self.settings.value_bytes_max()) {
+                let to = (&mut task.reply, &mut task.reservation);
+                if !data.run(to, self.now_ms, self.settings.value_bytes_max()) {
                     data.stage = Stage::Running;
                     return self.put_slow(key, task);
                 }

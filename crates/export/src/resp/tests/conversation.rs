@@ -153,3 +153,30 @@ fn a_request_that_needs_too_much_memory_is_refused_and_the_next_is_not() {
     );
     world.finish();
 }
+
+/// Zeroes that SETRANGE and SETBIT add were in nobody's count, and neither were values that an answer keeps while they change.
+#[test]
+fn what_commands_make_is_counted_as_memory() {
+    let no_memory = "OOM command not allowed when used memory > 'maxmemory'.";
+    let mut world = World::new(1, 1 << 20, 1);
+    check(
+        &mut world,
+        &[
+            ("setrange a 3000000 x", no_memory),
+            ("setbit a 24000000 1", no_memory),
+            ("exists a", "0"),
+            ("setrange a 299999 x", "300000"),
+            ("multi", "OK"),
+            ("get a", "QUEUED"),
+            ("setbit a 7 1", "QUEUED"),
+            ("setbit a 6 1", "QUEUED"),
+            ("get a", "QUEUED"),
+            ("setbit a 5 1", "QUEUED"),
+        ],
+    );
+    // Twice what was read, and the one that the first GET keeps; there is no room for that of the second.
+    let told = ask(&mut world, 0, "exec");
+    assert!(told.ends_with(&format!(" {no_memory}]")), "{} bytes", told.len());
+    check(&mut world, &[("getbit a 6", "1"), ("getbit a 5", "0"), ("strlen a", "300000")]);
+    world.finish();
+}
