@@ -263,6 +263,11 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV_BUFFER: "kv", "canary", [("batch_entries_max", "1"), ("write_buffer_units", "1")], SEEDS;
+    kv_one_window_held_is_found: "one-window-held", Any;
+}
+
+canaries! {
     TESTED_OF_KV_PAGES: "kv", "canary", [("index_cache_bytes", "0"), ("index_page_bytes", "266")], SEEDS;
     kv_page_freed_early_is_found: "page-freed-early", Tiny;
     kv_checkpoint_before_pages_is_found: "checkpoint-before-pages", Tiny;
@@ -384,8 +389,15 @@ fn every_canary_is_looked_for() {
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
     assert_eq!(
         keys,
-        all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, TESTED_OF_KV_WEAR, TESTED_OF_KV_SPREAD, &["torn-copies"]]
-            .concat())
+        all(&[
+            TESTED_OF_KV,
+            TESTED_OF_KV_BUFFER,
+            TESTED_OF_KV_PAGES,
+            TESTED_OF_KV_WEAR,
+            TESTED_OF_KV_SPREAD,
+            &["torn-copies"]
+        ]
+        .concat())
     );
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));

@@ -313,6 +313,12 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
         let spread = [1, 1, 2, 4][usize::try_from(seed / 3 % 4).expect("below four")];
         set("wear_spread", spread.to_string());
     }
+    if seed % 11 < 5 {
+        // Few buffer units beside those that the drive holds back.
+        let entries = [1, 2, 8, 128][usize::try_from(seed / 11 % 4).expect("below four")];
+        set("batch_entries_max", entries.to_string());
+        set("write_buffer_units", (1 + seed / 44 % 3).to_string());
+    }
     Chosen::durable(options)
 }
 

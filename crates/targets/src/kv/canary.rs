@@ -45,6 +45,8 @@ pub enum Canary {
     WearIgnored,
     /// A mount that replayed records goes on without a checkpoint, as if the one it found had them.
     ReplayedIsCovered,
+    /// The write buffer has room for what the drive holds back of one stream of users, where there are two.
+    OneWindowHeld,
 }
 
 planted_in!(Options, Canary);
@@ -71,6 +73,7 @@ impl Canary {
         (Self::LevelsFromSecondUnit, "levels-from-second-unit"),
         (Self::WearIgnored, "wear-ignored"),
         (Self::ReplayedIsCovered, "replayed-is-covered"),
+        (Self::OneWindowHeld, "one-window-held"),
     ];
 }
 

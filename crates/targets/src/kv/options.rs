@@ -5,6 +5,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use super::index::{PAGE_BYTES, PAGE_BYTES_BOUNDED};
+use super::sizes::BATCH_ENTRIES_MAX;
 use crate::option_value::{check_above_zero, check_within, number, small, victim};
 use crate::plane_reads::PlaneReads;
 use ocssd_ftl::VictimPolicy;
@@ -49,6 +50,11 @@ pub struct Options {
     /// Free chunks, beyond those that garbage collection itself may need, at which it begins; default: twice the chunks that a
     /// stream is striped over, and one.
     pub gc_start_chunks: Option<u32>,
+    /// Entries of a batch at most, 1..=128: there is room for the records of a whole batch in the write buffer.
+    pub batch_entries_max: u32,
+    /// Write units of the write buffer, at least 1, beside those of a batch and those that the drive cannot read back yet;
+    /// default: 32, and two for each chunk that a stream is striped over.
+    pub write_buffer_units: Option<u32>,
     /// Writes of a parallel unit that are with the drive at a time, so that reads meet no long row of them; `None` for no bound.
     pub writes_per_unit: Option<u32>,
     /// Resets of the same.
@@ -75,6 +81,8 @@ impl Default for Options {
             index_page_bytes: None,
             checkpoint_interval_bytes: None,
             gc_start_chunks: None,
+            batch_entries_max: BATCH_ENTRIES_MAX,
+            write_buffer_units: None,
             writes_per_unit: Some(WRITES_PER_UNIT),
             resets_per_unit: Some(RESETS_PER_UNIT),
             victim: VictimPolicy::Greedy,
@@ -100,6 +108,8 @@ impl Options {
             "index_page_bytes" => self.index_page_bytes = Some(small(name, value)?),
             "checkpoint_interval_bytes" => self.checkpoint_interval_bytes = Some(number(name, value)?),
             "gc_start_chunks" => self.gc_start_chunks = Some(small(name, value)?),
+            "batch_entries_max" => self.batch_entries_max = small(name, value)?,
+            "write_buffer_units" => self.write_buffer_units = Some(small(name, value)?),
             "writes_per_unit" => self.writes_per_unit = Some(small(name, value)?),
             "resets_per_unit" => self.resets_per_unit = Some(small(name, value)?),
             "victim" => self.victim = victim(value)?,
@@ -111,8 +121,8 @@ impl Options {
             _ => {
                 return Err(format!(
                     "kv has no option \"{name}\"; its options are over_provisioning_percent, index_percent, \
-                     index_cache_bytes, index_page_bytes, checkpoint_interval_bytes, gc_start_chunks, writes_per_unit, \
-                     resets_per_unit, victim, wear_spread, plane_reads and seed"
+                     index_cache_bytes, index_page_bytes, checkpoint_interval_bytes, gc_start_chunks, batch_entries_max, \
+                     write_buffer_units, writes_per_unit, resets_per_unit, victim, wear_spread, plane_reads and seed"
                 ));
             }
         }
@@ -143,6 +153,7 @@ impl Options {
         for (name, found, most) in [
             ("over_provisioning_percent", self.over_provisioning_percent, PERCENT_MAX),
             ("index_percent", self.index_percent, INDEX_PERCENT_MAX),
+            ("batch_entries_max", self.batch_entries_max, BATCH_ENTRIES_MAX),
         ] {
             check_within(name, found, most)?;
         }
@@ -154,6 +165,7 @@ impl Options {
         }
         for (name, count) in [
             ("gc_start_chunks", self.gc_start_chunks),
+            ("write_buffer_units", self.write_buffer_units),
             ("writes_per_unit", self.writes_per_unit),
             ("resets_per_unit", self.resets_per_unit),
         ] {
@@ -192,6 +204,8 @@ mod tests {
             ("index_page_bytes", "265", "266 to 4096"),
             ("checkpoint_interval_bytes", "0", "at least 1"),
             ("gc_start_chunks", "0", "at least 1"),
+            ("batch_entries_max", "0", "1 to 128"),
+            ("write_buffer_units", "0", "at least 1"),
             ("writes_per_unit", "0", "at least 1"),
             ("resets_per_unit", "0", "at least 1"),
         ] {

@@ -4,6 +4,7 @@
 //! checkpoints, a reserve for garbage collection, and room for the longest values that are on their way while what they
 //! replace is still there. Deliberately not here: what any of it is used for at a moment.
 
+use super::canary::Canary;
 use super::index::ENTRY_BYTES;
 use super::long_values::LongValues;
 use super::options::Options;
@@ -17,7 +18,7 @@ use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::interface::StageLimits;
 use ocssd_lightnvm::interface::key_value::{KEY_BYTES_MAX, KvLimits, ListOrder};
 
-/// Entries of a batch (chosen: a pipeline of a client, and few enough that their records fit the write buffer at once).
+/// Entries of a batch at most (chosen: a pipeline of a client, and few enough that their records fit the write buffer at once).
 pub const BATCH_ENTRIES_MAX: u32 = 128;
 /// Stages (chosen: values of several clients on their way; each has room set apart).
 const STAGES_MAX: u32 = 2;
@@ -45,8 +46,10 @@ const WEAR_BYTES: u64 = 4;
 const INDEX_BYTES_MIN: u64 = 48 << 10;
 /// Chunks lost to failures before a checkpoint lacks room (chosen).
 const SPARE_CHUNKS: u32 = 1;
-/// Buffer units beside those of the largest batch (chosen: units in flight that keep a drive busy).
+/// Buffer units beside those of the largest batch, unless asked for otherwise (chosen: units in flight that keep a drive busy).
 const BUFFER_UNITS_IN_FLIGHT: u32 = 32;
+/// The same for each chunk that a stream is striped over (chosen: one that is filled, one in flight).
+const BUFFER_UNITS_PER_CHUNK: u32 = 2;
 
 /// What an instance promises, and keeps at every mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct Sizes {
     pub index_room_bytes: u64,
     /// Chunks a stream is striped over.
     pub width: u32,
+    /// Entries of a batch.
+    pub batch_entries_max: u32,
     /// Buffer units of users' streams and of garbage collection.
     pub buffer_units: u32,
     pub gc_buffer_units: u32,
@@ -223,7 +228,6 @@ impl Sizes {
         // The newest, the one being written, and the end of one that was given up.
         let stripe = units_per_chunk * u64::from(checkpoint_width);
         let checkpoint_chunks = checkpoint_width * (narrow((3 * pages).div_ceil(stripe)) + 1) + SPARE_CHUNKS;
-        let batch = narrow((u64::from(BATCH_ENTRIES_MAX) * record).div_ceil(unit_room)) + 1;
         let reserve = width + 2;
         let data = (promised.live_bytes_max + on_the_way(u64::from(promised.value_bytes_max)))
             .div_ceil(units_per_chunk * unit_room);
@@ -239,7 +243,8 @@ impl Sizes {
             gc_start: options.gc_start_chunks.unwrap_or(2 * width + 1),
             promised,
             width,
-            buffer_units: batch + BUFFER_UNITS_IN_FLIGHT + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            batch_entries_max: options.batch_entries_max,
+            buffer_units: buffer_units(geometry, options, base),
             gc_buffer_units: 8 + width * (geometry.mw_cunits / geometry.ws_opt + 2),
             page_bytes: options.page_bytes().min(narrow(record - wide(RECORD_HEADER_BYTES))),
             index_room_bytes: 0,
@@ -278,7 +283,7 @@ impl Sizes {
         KvLimits {
             key_bytes_max: KEY_BYTES_MAX,
             value_bytes_max: self.promised.value_bytes_max,
-            batch_entries_max: BATCH_ENTRIES_MAX,
+            batch_entries_max: self.batch_entries_max,
             capacity_bytes: self.promised.capacity_bytes,
             list_order: ListOrder::Bytewise,
             stages: StageLimits { stages_max: STAGES_MAX, bytes_max: self.promised.value_bytes_max },
@@ -314,6 +319,20 @@ impl Sizes {
     pub fn unit_room(&self) -> u32 {
         self.unit_bytes - u32::try_from(UNIT_HEADER_BYTES).expect("small")
     }
+}
+
+/// Buffer units of users: those of a batch, which has room for all its records before it begins; those in flight; and of both
+/// streams those that the drive cannot read back before more of their chunks is written. With fewer one stream could hold what
+/// the other waits for, for ever.
+fn buffer_units(geometry: &Geometry, options: &Options, base: Base) -> u32 {
+    let Base { record, unit_room, width, .. } = base;
+    let batch = narrow((u64::from(options.batch_entries_max) * record).div_ceil(unit_room)) + 1;
+    let held = width * geometry.mw_cunits.div_ceil(geometry.ws_opt);
+    let streams = if options.has_canary(Canary::OneWindowHeld) { 1 } else { 2 };
+    let in_flight =
+        options.write_buffer_units.unwrap_or(BUFFER_UNITS_IN_FLIGHT + BUFFER_UNITS_PER_CHUNK * width);
+    assert!(in_flight > 0 && batch > 1, "{in_flight} units in flight, and batches of {batch}");
+    batch + in_flight + streams * held
 }
 
 /// Bytes of values that are on their way while what they replace is there: one in each stage and one that is stored.
