@@ -4,6 +4,7 @@
 //! parts. Values are copied to their pieces, which of megabytes takes a while: as much at once as the caller has time for.
 //! Deliberately not here: when a request is given (`lane`).
 
+use super::database::{COPY_BYTES_OF_TURN, KEYS_OF_TURN};
 use super::store::StoreOp;
 use super::stored::Stored;
 use super::view::Change;
@@ -25,6 +26,9 @@ pub const VALUE_BYTES_MAX: usize = (PIECES_MAX - 1) * PIECE_BYTES_MAX;
 
 /// Room for any key (`KEY_BYTES_MAX` is 255) in the piece that something is read to.
 pub const KEY_ROOM: usize = 256;
+
+/// What a change counts beside its bytes when it is copied, in bytes: a turn deals with so many keys.
+pub const CHANGE_BYTES: usize = COPY_BYTES_OF_TURN / KEYS_OF_TURN;
 
 /// A request as a job has it.
 #[derive(Debug)]
@@ -100,7 +104,7 @@ impl Packer<'_> {
             _ => (places(changes)?, false),
         };
         let pieces = if count == 0 { Vec::new() } else { self.take(count, bytes)? };
-        Ok(Packing { places, pieces, is_spread, next: (0, 0) })
+        Ok(Packing { places, pieces, is_spread, next: (0, 0), entries: Vec::new() })
     }
 
     /// So many pieces of the largest size, or one that holds `bytes` bytes.
@@ -131,12 +135,8 @@ impl Packer<'_> {
         Ok(pieces)
     }
 
-    /// A key, written to a buffer if it is too long for a request.
     fn key(&mut self, key: &[u8], buffer: BufId, first: usize) -> Key {
-        Key::inline(key).unwrap_or_else(|| {
-            self.dispatcher.buffers.bytes_mut(buffer, first, key.len()).copy_from_slice(key);
-            Key::Placed(part(buffer, first, key.len()))
-        })
+        named(&mut self.dispatcher.buffers, key, buffer, first)
     }
 
     /// A key and a place for `bytes` bytes that are read.
@@ -174,6 +174,8 @@ pub struct Packing {
     is_spread: bool,
     /// The change whose value is copied next, and from which byte of it on.
     next: (usize, usize),
+    /// The list of a batch, as far as changes are copied.
+    entries: Vec<BatchEntry>,
 }
 
 impl Packing {
@@ -187,7 +189,7 @@ impl Packing {
         (piece, first + placed_bytes(key) + from, usize::MAX)
     }
 
-    /// Goes on copying values, at most so many bytes; returns how many.
+    /// Goes on copying values, at most so many bytes, each change counted as [`CHANGE_BYTES`] more; returns how many.
     ///
     /// # Panics
     /// If `changes` are not those that were laid out.
@@ -197,7 +199,11 @@ impl Packing {
             let (number, from) = self.next;
             let (key, value) = &changes[number];
             let Some(value) = value.as_ref().filter(|value| from < value.len()) else {
+                if changes.len() > 1 {
+                    self.list(&changes[number], self.places[number], buffers);
+                }
                 self.next = (number + 1, 0);
+                copied += CHANGE_BYTES;
                 continue;
             };
             let (piece, first, room) = self.place(number, key, from);
@@ -248,27 +254,35 @@ impl Packing {
                 let content = Content::Piece(part(buffer, placed_bytes(key), value.len()));
                 KvOp::Store { key: packer.key(key, buffer, 0), content, condition, durability }
             }
-            _ => KvOp::Batch { entries: self.entries(changes, packer), durability },
+            _ => {
+                let entries =
+                    List::write(&mut packer.dispatcher.buffers, self.pieces[0].buffer, &self.entries);
+                KvOp::Batch { entries, durability }
+            }
         };
         Packed { work: Work::KeyValue(op), pieces: self.pieces }
     }
 
-    /// The list of a batch, in its first piece.
-    fn entries(&self, changes: &[Change], packer: &mut Packer<'_>) -> List<BatchEntry> {
-        let mut entries = Vec::with_capacity(changes.len());
-        for ((key, value), (piece, first)) in changes.iter().zip(&self.places) {
-            let buffer = self.pieces[*piece].buffer;
-            let change = match value {
-                Some(value) => BatchChange::Store {
-                    value: Some(part(buffer, first + placed_bytes(key), value.len())),
-                    condition: StoreCondition::Always,
-                },
-                None => BatchChange::Delete { absent: AbsentKey::Success },
-            };
-            entries.push(BatchEntry { key: packer.key(key, buffer, *first), change });
-        }
-        List::write(&mut packer.dispatcher.buffers, self.pieces[0].buffer, &entries)
+    /// Adds a change that is copied to the list of a batch.
+    fn list(&mut self, (key, value): &Change, (piece, first): (usize, usize), buffers: &mut Buffers) {
+        let buffer = self.pieces[piece].buffer;
+        let change = match value {
+            Some(value) => BatchChange::Store {
+                value: Some(part(buffer, first + placed_bytes(key), value.len())),
+                condition: StoreCondition::Always,
+            },
+            None => BatchChange::Delete { absent: AbsentKey::Success },
+        };
+        self.entries.push(BatchEntry { key: named(buffers, key, buffer, first), change });
     }
+}
+
+/// A key, written to a buffer if it is too long for a request.
+fn named(buffers: &mut Buffers, key: &[u8], buffer: BufId, first: usize) -> Key {
+    Key::inline(key).unwrap_or_else(|| {
+        buffers.bytes_mut(buffer, first, key.len()).copy_from_slice(key);
+        Key::Placed(part(buffer, first, key.len()))
+    })
 }
 
 /// Bytes of a key that lie in a piece.
@@ -314,6 +328,7 @@ fn places(changes: &[Change]) -> Result<Places, Unpacked> {
 mod tests {
     use super::super::stored::{Expiry, HEAD_BYTES};
     use super::*;
+    use crate::memory_disk::MemoryDisks;
 
     #[test]
     fn changes_lie_one_behind_the_other_and_none_across_two_pieces() {
@@ -327,5 +342,40 @@ mod tests {
         for too_large in [vec![change("a", PIECE_BYTES_MAX + 1); 2], vec![change("a", 10); 7000]] {
             assert!(matches!(places(&too_large), Err(Unpacked::TooLarge(_))));
         }
+    }
+
+    /// All changes of a batch were listed at once, and short values copied as if keys cost nothing: 4096 in one turn.
+    #[test]
+    fn a_batch_is_packed_in_turns_as_it_is_at_once() {
+        let change = |number: usize| {
+            let value = if number % 5 == 4 { None } else { Some(vec![b'v'; number % 90].into()) };
+            let key = format!("{number:0width$}", width = 1 + number % 40).into_bytes();
+            (key, value.map(|value| Stored { expiry: Expiry::Never, value }))
+        };
+        let changes: Vec<Change> = (0..1000).map(change).collect();
+        let packed = |most: usize| {
+            let (mut dispatcher, _) = MemoryDisks::new(&[("", 8)], [4, 4, 4]);
+            let client = ClientId(ClientId::FIRST_TRANSPORT);
+            let mut packer = Packer { dispatcher: &mut dispatcher, client, durability: Durability::AtReply };
+            let (mut packing, mut turns) = (packer.lay_out(&changes).unwrap(), 0);
+            while !packing.is_copied(&changes) {
+                packing.copy(&changes, &mut packer.dispatcher.buffers, most);
+                turns += 1;
+            }
+            let Packed { work, pieces } = packing.finish(&changes, &mut packer);
+            let Work::KeyValue(KvOp::Batch { entries, .. }) = work else { panic!("{work:?} is no batch") };
+            let listed: Vec<BatchEntry> =
+                (0..1000).map(|at| entries.get(&dispatcher.buffers, at).unwrap()).collect();
+            let bytes: Vec<Vec<u8>> = pieces
+                .iter()
+                .map(|piece| dispatcher.buffers.bytes(piece.buffer, 0, PIECE_BYTES_MAX / 2).to_vec())
+                .collect();
+            pieces.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
+            (listed, bytes, turns)
+        };
+        let (at_once, in_turns) = (packed(usize::MAX), packed(COPY_BYTES_OF_TURN));
+        assert!(at_once.0 == in_turns.0 && at_once.1 == in_turns.1, "it is packed otherwise");
+        assert_eq!(at_once.2, 1);
+        assert!(in_turns.2 >= 1000 / KEYS_OF_TURN, "{} turns for 1000 keys", in_turns.2);
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const SHORT_MAX: usize = 64;
 
 /// Keys that are dealt with in one turn (chosen: some ten microseconds to fifty).
-pub(super) const KEYS_OF_TURN: usize = 128;
+pub const KEYS_OF_TURN: usize = 128;
 
 /// Bytes of values that are copied in one turn (chosen: some ten microseconds).
 pub const COPY_BYTES_OF_TURN: usize = 128 << 10;

@@ -16,7 +16,7 @@ mod walk;
 mod watch;
 
 pub use clients::Answer;
-pub use long::COPY_BYTES_OF_TURN;
+pub use long::{COPY_BYTES_OF_TURN, KEYS_OF_TURN};
 
 use super::budget::{Budget, Reservation};
 use super::command::{Access, Command};
