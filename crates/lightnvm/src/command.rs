@@ -118,6 +118,14 @@ impl Completion {
     pub const fn success(tag: Tag) -> Self {
         Self { tag, status: Status::SUCCESS, failed: 0, violation: None }
     }
+
+    /// How one address of the command ended, by its place in the command. Of a command that names none of those that failed,
+    /// and of an address for which there is no bit, nothing better is known than how the command ended.
+    #[must_use]
+    pub const fn status_of(&self, entry: u32) -> Status {
+        let is_named = self.failed != 0 && entry < u64::BITS;
+        if is_named && self.failed >> entry & 1 == 0 { Status::SUCCESS } else { self.status }
+    }
 }
 
 /// Why a device took no command. Nothing was changed; try again after a completion.
@@ -125,4 +133,25 @@ impl Completion {
 pub enum Rejected {
     /// As many commands are in flight as the device takes.
     QueueFull,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_ended_as_the_command_did_unless_others_are_named_that_failed() {
+        let ended = |status, failed| Completion { status, failed, ..Completion::success(Tag(1)) };
+        let some = ended(Status::UNRECOVERED_READ, 1 << 63 | 1 << 5 | 1);
+        for entry in 0..64 {
+            let is_named = matches!(entry, 0 | 5 | 63);
+            let expected = if is_named { Status::UNRECOVERED_READ } else { Status::SUCCESS };
+            assert_eq!(some.status_of(entry), expected, "entry {entry}");
+            assert_eq!(Completion::success(Tag(1)).status_of(entry), Status::SUCCESS, "entry {entry}");
+            for status in [Status::INTERNAL_ERROR, Status::HIGH_ECC] {
+                assert_eq!(ended(status, 0).status_of(entry), status, "entry {entry}, none is named");
+            }
+        }
+        assert_eq!(some.status_of(64), Status::UNRECOVERED_READ, "there is no bit for it");
+    }
 }

@@ -196,10 +196,9 @@ fn read_with(
         }
         let ends = device.call(&commands)?;
         for ((list, &buffer), end) in batch.iter().zip(buffers).zip(ends) {
-            for (entry, &ppa) in list.iter().enumerate() {
-                let has_failed = !end.status.has_data() && (end.failed >> entry & 1 == 1 || end.failed == 0);
+            for (entry, &ppa) in (0..).zip(*list) {
                 given.push(match end.status {
-                    _ if !has_failed => Given::Content,
+                    _ if end.status_of(entry).has_data() => Given::Content,
                     // The gravest status is told of all: none of them is worse than that.
                     Status::UNWRITTEN => Given::Nothing,
                     _ => alone(device, buffer, ppa)?,

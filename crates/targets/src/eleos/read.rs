@@ -227,8 +227,7 @@ impl Eleos {
         assert!((1..=64).contains(&count), "a read of {count} sectors");
         let (mut bad, mut how) = (0_u64, Status::SUCCESS);
         for sector in 0..count {
-            let is_failed = completion.failed >> sector & 1 == 1 || completion.failed == 0;
-            let status = if is_failed { completion.status } else { Status::SUCCESS };
+            let status = completion.status_of(sector);
             let is_sound = status.has_data() && super::sector::is_sound((buffer, sector), buffers);
             if !is_sound {
                 bad |= 1 << sector;

@@ -119,8 +119,7 @@ impl LinuxPblk {
             let at = index + offset;
             let line = self.line_of(buffers.addresses(buffer)[usize_of(at)]);
             self.lines.end_read(line);
-            let is_lost = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
-            if is_lost {
+            if !completion.status_of(offset).has_data() {
                 self.stats.read_failed += 1;
                 if !self.options.has_canary(Canary::FailureForgotten) {
                     self.requests.fail_by(key, as_loss(completion.status), completion.violation);

@@ -181,8 +181,7 @@ impl Pblk {
             let ppa = if count == 1 { first } else { buffers.addresses(buffer)[usize_of(index + offset)] };
             let line = self.line_of_chunk(ppa);
             self.lines.end_read(line);
-            let status =
-                if completion.failed >> offset & 1 == 1 { completion.status } else { Status::SUCCESS };
+            let status = completion.status_of(offset);
             let block = start + u64::from(index + offset);
             if let Err(status) = self.judge_read(status, block, (buffer, index + offset), ppa, buffers) {
                 let bits = bad.map_or(0, |(bits, _)| bits);

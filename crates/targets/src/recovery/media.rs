@@ -124,12 +124,12 @@ impl<'a> Media<'a> {
             let buffers = self.device.buffers();
             for (index, list) in lists.iter().enumerate() {
                 for offset in (0..VECTOR_MAX).take(list.len()) {
-                    let failed = ends[index].failed >> offset & 1 == 1 && !ends[index].status.has_data();
+                    let has_data = ends[index].status_of(offset).has_data();
                     let (data, oob) = (
                         buffers.data(self.plain[index], offset, 1),
                         buffers.oob(self.plain[index], offset, 1),
                     );
-                    found.push(if failed { None } else { SectorTag::decode(oob, data).ok() });
+                    found.push(if has_data { SectorTag::decode(oob, data).ok() } else { None });
                 }
             }
         }

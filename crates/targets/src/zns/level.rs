@@ -208,8 +208,7 @@ impl Zns {
         let count = self.blocks_in(of_zone);
         let first = self.geometry.start_of(number) + u64::from(of_zone * self.sizes.unit);
         let is_good = (0..count).all(|offset| {
-            let failed = completion.failed >> offset & 1 == 1 || completion.failed == 0;
-            let status = if failed { completion.status } else { Status::SUCCESS };
+            let status = completion.status_of(offset);
             Self::judge_sector(status, first + u64::from(offset), (buffer, offset), buffers).is_ok()
         });
         if is_good {

@@ -166,8 +166,7 @@ impl Zns {
         assert!(count > 0 && index + count <= asked.count, "a read ended beyond its request");
         let (mut bad, mut how) = (0, Status::SUCCESS);
         for offset in 0..count {
-            let failed = completion.failed >> offset & 1 == 1 || completion.failed == 0;
-            let status = if failed { completion.status } else { Status::SUCCESS };
+            let status = completion.status_of(offset);
             let block = asked.block + u64::from(index + offset);
             if let Err(status) = Self::judge_sector(status, block, (buffer, index + offset), buffers) {
                 bad |= 1 << offset;

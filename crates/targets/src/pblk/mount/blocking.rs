@@ -291,8 +291,7 @@ fn split(run: Run) -> impl Iterator<Item = Run> {
 
 fn judge(buffers: &Buffers, buffer: BufId, index: u32, ppa: Ppa, completion: &Completion) -> Found {
     assert!(index < VECTOR_MAX, "sector {index} of one read");
-    let failed = completion.failed >> index & 1 == 1;
-    let has_data = !failed || completion.status.has_data();
+    let has_data = completion.status_of(index).has_data();
     let data = buffers.data(buffer, index, 1);
     let tag = if has_data { SectorTag::decode(buffers.oob(buffer, index, 1), data) } else { Err(Corrupt) };
     let mut content = [0; 16];
