@@ -378,6 +378,7 @@ mod tests {
         let mut chunks: BTreeMap<ChunkIndex, Model> = BTreeMap::new();
         let mut flying: Vec<Append> = Vec::new();
         let mut readable: BTreeSet<u64> = BTreeSet::new();
+        assert_eq!(point.width(), width);
         for _ in 0..400 {
             let has_free = prng.below(4) > 0;
             if prng.below(2) == 0 {

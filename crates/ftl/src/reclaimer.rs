@@ -388,6 +388,10 @@ mod tests {
             let resetting = self.naive.all_in(Step::Resetting);
             assert_eq!(resetting.len(), self.reclaimer.resetting());
             assert!(resetting.iter().all(|&line| self.reclaimer.is_resetting(line)));
+            // Whoever sent the barrier knows the lines that wait for it.
+            let is_here = |step: &Step| matches!(step, Step::Empty | Step::Due | Step::Resetting);
+            let is_idle = !self.reclaimer.has_suspects() && !self.naive.steps.values().any(is_here);
+            assert_eq!(self.reclaimer.is_idle(), is_idle, "{:?}", self.naive.steps);
         }
     }
 

@@ -49,6 +49,7 @@ fn random_map(map: &mut L2p, places: u64, seed: u64) -> Vec<Mapped> {
 #[test]
 fn the_map_is_a_vector_of_where_sectors_are() {
     for (seed, (mut map, places)) in (1..).zip(both_widths()) {
+        assert_eq!((map.sectors(), map.places(), map.slots()), (SECTORS, places, 100));
         let naive = random_map(&mut map, places, seed);
         assert!((0..SECTORS).zip(&naive).all(|(lba, &mapped)| map.get(lba) == mapped), "seed {seed}");
         let somewhere = naive.iter().filter(|&&mapped| mapped != Mapped::Nowhere).count();

@@ -269,12 +269,6 @@ impl<E: Record> Log<E> {
         self.filling_lsn.0 - self.tail.0
     }
 
-    /// Pages in flight.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
-    }
-
     /// True if something was added that is not on media.
     #[must_use]
     pub fn is_pending(&self) -> bool {

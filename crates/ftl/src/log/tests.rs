@@ -247,10 +247,12 @@ fn a_full_log_says_so_until_it_is_truncated() {
     let many = vec![LogEntry::Discard { lba: 1, count: 1 }; 4 * per_page - 1];
     log.append(TransactionId(1), &many);
     assert!(!log.has_room(1));
+    assert_eq!(log.pages(), 4, "a mount would read all of them");
     while let Some(LogCopy { lsn, .. }) = log.take_page(&mut out) {
         log.on_written(lsn);
     }
     log.truncate(Lsn(3));
+    assert_eq!(log.pages(), 2, "it would begin at the third");
     assert!(log.has_room(2 * per_page) && !log.has_room(2 * per_page + 1));
     log.check();
 }

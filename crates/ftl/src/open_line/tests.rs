@@ -255,6 +255,17 @@ fn a_line_tells_which_it_is_what_flies_and_when_it_is_done() {
 }
 
 #[test]
+fn a_line_without_tails_keeps_no_tags() {
+    let turns = Turns { depth: 2, strict: false, active: 2 };
+    for (tail, kept) in [(0, 0), (LAYOUT.tail, 8 * ENTRY_BYTES)] {
+        let mut open = OpenLine::new(LineId(7), ChunkLayout { tail, ..LAYOUT }, turns, 1, &units(1));
+        give(&mut open, 4, 1);
+        give(&mut open, 4, 2);
+        assert_eq!(open.chunks[0].tags.len(), kept, "tails of {tail} sectors");
+    }
+}
+
+#[test]
 fn sectors_of_a_write_that_failed_are_listed_as_fill() {
     let turns = Turns { depth: 2, strict: false, active: 1 };
     let layout = ChunkLayout { sectors: 20, ..LAYOUT };
