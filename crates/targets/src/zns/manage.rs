@@ -199,15 +199,9 @@ impl Zns {
         self.work_due = true;
     }
 
-    /// The part of a unit that was in tails is on media in its own place.
+    /// Forgets tails, if what they hold is on media in its own place.
     pub(super) fn drop_tail(&mut self, key: SlabKey) {
-        let unit = self.sizes.unit;
-        let writer = self.writers.get(key);
-        // The last unit of a zone that is finished early is not whole, and tails have it until the zone is finished.
-        if writer.is_ending {
-            return;
-        }
-        if writer.tail.end > 0 && writer.tail.end <= writer.programmed * unit && writer.tail.pages == 0 {
+        if self.writers.get(key).needs_no_tails(self.sizes.unit) {
             self.forget_tails(key);
         }
     }

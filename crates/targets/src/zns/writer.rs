@@ -299,6 +299,13 @@ impl Writer {
         self.tail.pages == 0 && self.awaited > self.tail.end.max(begin) && self.failed.is_empty()
     }
 
+    /// True if what tails hold is on media in its own place. What is written anew lies in the old ones until the new ones have all
+    /// of it. The last unit of a zone that is finished early is not whole, and tails have it until the zone is finished.
+    pub fn needs_no_tails(&self, unit: u32) -> bool {
+        let in_tails = self.tail.end.max(self.tail.goal);
+        !self.is_ending && self.tail.pages == 0 && in_tails <= self.programmed * unit
+    }
+
     /// True if what of a unit is in tails can be written anew: it is in a buffer unit, and that is not under way.
     pub fn may_write_tail_anew(&self, unit: u32) -> bool {
         if let Some(area) = &self.area {
@@ -404,5 +411,53 @@ mod tests {
         assert!(!writer.may_write_tail_anew(4), "that is under way, and must not begin again");
         writer.filling = None;
         assert!(!writer.wants_tail(4), "whole units go to their own place");
+    }
+
+    #[test]
+    fn a_tail_is_written_anew_once_all_before_it_is_in_place_and_nothing_of_it_is_under_way() {
+        let sound = Writer {
+            admitted: 10,
+            next: 2,
+            programmed: 2,
+            filling: Some(BufferUnitId(1)),
+            tail: TailState { end: 9, sent: 9, chunks: vec![ChunkIndex(7)], ..TailState::default() },
+            ..Writer::new(3, 100)
+        };
+        assert!(sound.may_write_tail_anew(4));
+        let not = |why: &str, change: fn(&mut Writer)| {
+            let mut writer = sound.clone();
+            change(&mut writer);
+            assert!(!writer.may_write_tail_anew(4), "{why}");
+        };
+        not("a page is on its way", |writer| writer.tail.pages = 1);
+        not("it lies in old chunks still", |writer| writer.tail.old = vec![ChunkIndex(6)]);
+        not("a unit before it is not in place", |writer| writer.programmed = 1);
+        not("it is in no buffer unit", |writer| writer.filling = None);
+        not("nothing of the unit is in tails", |writer| writer.tail.end = 8);
+    }
+
+    #[test]
+    fn tails_are_needed_until_what_they_hold_is_in_place_though_it_is_being_written_anew() {
+        for begin in [0, 8] {
+            let mut writer = Writer {
+                admitted: begin + 2,
+                next: begin / 4,
+                programmed: begin / 4,
+                filling: Some(BufferUnitId(1)),
+                tail: TailState { end: begin + 2, chunks: vec![ChunkIndex(7)], ..TailState::default() },
+                ..Writer::new(3, 100)
+            };
+            assert!(!writer.needs_no_tails(4), "block {begin} is in its tail only");
+            writer.write_tail_anew(4);
+            assert_eq!(writer.tail.old, [ChunkIndex(7)]);
+            assert!(!writer.needs_no_tails(4), "block {begin} is in its old tail only");
+            writer.tail.pages = 1;
+            writer.programmed += 1;
+            assert!(!writer.needs_no_tails(4), "a page is on its way");
+            writer.tail.pages = 0;
+            assert!(writer.needs_no_tails(4), "the unit of block {begin} is in place");
+            writer.is_ending = true;
+            assert!(!writer.needs_no_tails(4), "it may not be whole");
+        }
     }
 }
