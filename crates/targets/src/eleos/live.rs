@@ -178,6 +178,7 @@ mod tests {
         let part = Extent { spot: Spot(512), bytes: 65 };
         assert_eq!(live.add(PageId(1), part), ChunkIndex(1));
         assert_eq!((live.count(ChunkIndex(1)), live.total()), (2, 2));
+        assert_eq!((live.per_sector(), live.of_sectors(3), live.per_chunk()), (64, 192, 512));
         let there = Extent { spot: Spot(3), bytes: 65 };
         live.relocated(PageId(1), part, there, 5);
         assert_eq!((live.count(ChunkIndex(0)), live.count(ChunkIndex(1))), (2, 0));

@@ -117,6 +117,13 @@ pub(super) fn page_record_bytes(place: PagePlace) -> u32 {
     record_bytes(0, place.bytes)
 }
 
+/// The entries of a page that was read from its place, if they are there as they were written.
+fn page_at(bytes: &[u8], page: PagePlace) -> Option<&[u8]> {
+    let found = Record::decode(bytes)?;
+    let is_it = found.header.kind == RecordKind::Index && found.header.payload_bytes == page.bytes;
+    (is_it && found.is_sound(bytes)).then_some(found.payload)
+}
+
 /// The pages a request needs.
 enum Pages {
     /// All are in memory.
@@ -285,11 +292,8 @@ impl Kv {
             return self.send_page_read(read, buffers);
         };
         let bytes = &buffers.whole(buffer, 0, count)[usize_of(byte)..];
-        let found = Record::decode(bytes).filter(|found| {
-            let is_it = found.header.kind == RecordKind::Index && found.header.payload_bytes == page.bytes;
-            status.has_data() && is_it && found.is_sound(bytes)
-        });
-        let is_read = found.is_some_and(|found| self.index.arrived(page, found.payload, true));
+        let found = if status.has_data() { page_at(bytes, page) } else { None };
+        let is_read = found.is_some_and(|payload| self.index.arrived(page, payload, true));
         if !is_read && status.has_data() && self.pages.in_flight.get_mut(read).0.tries.again() {
             self.stats.read_again += 1;
             return self.send_page_read(read, buffers);
@@ -434,5 +438,38 @@ impl Kv {
     pub(super) fn keys_in(unit: &[u8]) -> Vec<Vec<u8>> {
         let whole = records(unit).filter(|(_, record)| record.header.kind == RecordKind::Whole);
         whole.map(|(_, record)| record.key.to_vec()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::record::RecordHeader;
+
+    #[test]
+    fn no_other_record_is_taken_for_a_page() {
+        let page = |bytes| PagePlace { at: 4_096, bytes, image: 0 };
+        let header = |kind| RecordHeader {
+            kind,
+            key_bytes: 0,
+            payload_bytes: 7,
+            sequence: 9,
+            value: 0,
+            offset: 0,
+            part: 0,
+            parts: 1,
+        };
+        let record = |kind| {
+            let header: RecordHeader = header(kind);
+            let mut bytes = vec![0; header.bytes() + 3];
+            header.encode(&[], b"entries", &mut bytes[..header.bytes()]);
+            bytes
+        };
+        let mut of_index = record(RecordKind::Index);
+        assert_eq!(page_at(&of_index, page(7)), Some(&b"entries"[..]));
+        assert_eq!(page_at(&of_index, page(6)), None, "a page of another length");
+        assert_eq!(page_at(&record(RecordKind::Piece), page(7)), None, "a record of another kind");
+        of_index[RECORD_HEADER_BYTES] ^= 1;
+        assert_eq!(page_at(&of_index, page(7)), None, "not as it was written");
     }
 }

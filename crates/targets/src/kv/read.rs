@@ -6,7 +6,7 @@
 use super::flight::Purpose;
 use super::index::Location;
 use super::key_bytes::KeyBytes;
-use super::record::{RECORD_HEADER_BYTES, Record, RecordKind};
+use super::record::{RECORD_HEADER_BYTES, Record, RecordHeader, RecordKind};
 use super::sizes::Sizes;
 use super::state::{Kv, record_bytes};
 use crate::read_again::ReadTries;
@@ -44,6 +44,19 @@ enum Expected {
     Key,
     /// This piece of a long value.
     Piece(u64, u32),
+}
+
+impl Expected {
+    /// The record at the begin of `bytes`, if it is the one that is expected, of a job that asks for `key`, and as it was written.
+    fn find<'a>(self, key: &[u8], bytes: &'a [u8]) -> Option<Record<'a>> {
+        let found = Record::decode(bytes)?;
+        let RecordHeader { kind, value, offset, .. } = found.header;
+        let is_it = match self {
+            Self::Key => kind == RecordKind::Whole && found.key == key,
+            Self::Piece(of, at) => kind == RecordKind::Piece && (value, offset) == (of, at),
+        };
+        (is_it && found.is_sound(bytes)).then_some(found)
+    }
 }
 
 /// A record to be read for a job.
@@ -245,16 +258,8 @@ impl Kv {
             return self.send_read(read, buffers);
         };
         let record = &buffers.whole(buffer, 0, count)[usize_of(byte)..usize_of(byte + part.bytes)];
-        let job = self.reads.jobs.get(part.job);
-        let is_it = |found: &Record<'_>| match part.expected {
-            Expected::Key => found.header.kind == RecordKind::Whole && found.key == &job.key[..],
-            Expected::Piece(value, offset) => {
-                let header = found.header;
-                header.kind == RecordKind::Piece && (header.value, header.offset) == (value, offset)
-            }
-        };
-        let found = Record::decode(record)
-            .filter(|found| status.has_data() && is_it(found) && found.is_sound(record));
+        let key = &self.reads.jobs.get(part.job).key;
+        let found = if status.has_data() { part.expected.find(key, record) } else { None };
         if let Some(found) = found {
             assert!(found.payload.len() >= usize_of(part.skip + part.count), "{part:?} is beyond its record");
             let payload = usize_of(byte) + found.header.bytes() - found.payload.len();
@@ -294,6 +299,41 @@ impl Kv {
             self.replies.push_back(KvReply::success(job.tag, KvAnswer::Value { bytes: job.bytes }));
         } else {
             self.fail(job.tag, job.status);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: RecordKind, key: &[u8], (value, offset): (u64, u32)) -> Vec<u8> {
+        let key_bytes = u8::try_from(key.len()).expect("short");
+        let header =
+            RecordHeader { kind, key_bytes, payload_bytes: 5, sequence: 3, value, offset, part: 0, parts: 1 };
+        let mut bytes = vec![0; header.bytes()];
+        header.encode(key, b"value", &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_is_read_is_the_value_of_its_key_or_a_piece_of_its_value_and_nothing_else() {
+        let (whole, piece) =
+            (record(RecordKind::Whole, b"key", (0, 0)), record(RecordKind::Piece, b"", (7, 9)));
+        let payload = |expected: Expected, key: &[u8], bytes: &[u8]| {
+            expected.find(key, bytes).map(|found| found.payload.to_vec())
+        };
+        assert_eq!(payload(Expected::Key, b"key", &whole), Some(b"value".to_vec()));
+        assert_eq!(payload(Expected::Piece(7, 9), b"key", &piece), Some(b"value".to_vec()));
+        assert_eq!(payload(Expected::Key, b"kez", &whole), None, "of another key");
+        assert_eq!(payload(Expected::Key, b"key", &record(RecordKind::Lost, b"key", (0, 0))), None);
+        assert_eq!(payload(Expected::Key, b"", &piece), None, "a piece has no key");
+        assert_eq!(payload(Expected::Piece(0, 0), b"key", &whole), None, "no piece");
+        assert_eq!(payload(Expected::Piece(8, 9), b"key", &piece), None, "of another value");
+        assert_eq!(payload(Expected::Piece(7, 8), b"key", &piece), None, "another piece");
+        for (expected, mut bytes) in [(Expected::Key, whole), (Expected::Piece(7, 9), piece)] {
+            *bytes.last_mut().expect("a record") ^= 1;
+            assert_eq!(payload(expected, b"key", &bytes), None, "{expected:?} is not as it was written");
         }
     }
 }

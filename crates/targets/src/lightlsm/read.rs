@@ -16,6 +16,7 @@ use ocssd_ftl::{SectorTag, UnitIndex};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Reads of media at once (chosen: four for each unit of a drive with 32).
 pub(super) const PARTS_MAX: u32 = 128;
@@ -126,12 +127,10 @@ impl Reads {
 }
 
 impl LightLsm {
-    /// Goes on with reads. True if any did.
-    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
+    /// Goes on with reads, as far as they can: each that is over, and each part that ends, says itself what is due then.
+    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) {
         for _ in 0..self.reads.queue.len() {
             let key = self.reads.queue.pop_front().expect("it was counted");
-            let before = self.reads.jobs.get(key).next;
             let job = self.reads.jobs.get(key);
             let is_there = self.shelf.get(job.number).taken >= job.end;
             if !is_there && let Some(status) = self.refuses_changes() {
@@ -141,14 +140,12 @@ impl LightLsm {
             let is_asked =
                 is_there && self.ask_for(key, buffers) || self.reads.jobs.get(key).status != Status::SUCCESS;
             let job = self.reads.jobs.get(key);
-            any |= is_asked || job.next > before;
             if !is_asked {
                 self.reads.queue.push_back(key);
             } else if job.parts == 0 {
                 self.end_read(key, buffers);
             }
         }
-        any
     }
 
     /// Asks for the rest of a read. False if there is no room for all.
@@ -192,8 +189,7 @@ impl LightLsm {
         let (chunk, start) =
             self.shelf.get(number).layout.find(unit).expect("what was taken is in memory or on media");
         let first = Ppa::new(self.space.shape.chunk_id(chunk), start + sector);
-        let is_exact =
-            (begin + u64::from(sector) * sector_bytes, begin + behind * sector_bytes) == (from, to);
+        let is_exact = bytes_of((sector, count), sector_bytes) == (from - begin..to - begin);
         // A block request uses a buffer from its start.
         let is_sent_anywhere = self.options.medium.has_tags();
         let own = self.reads.jobs.get(job).own_place((from, to), sector_bytes, buffers);
@@ -242,9 +238,7 @@ impl LightLsm {
         } else {
             let (mut bad, mut how) = (0, Status::SUCCESS);
             for sector in 0..part.count {
-                let is_failed = completion.failed >> sector & 1 == 1 || completion.failed == 0;
-                let status = if is_failed { completion.status } else { Status::SUCCESS };
-                if let Err(status) = self.judge(&part, sector, status, buffers) {
+                if let Err(status) = self.judge(&part, sector, completion.status_of(sector), buffers) {
                     (bad, how) = (bad | 1 << sector, status);
                 }
             }
@@ -286,7 +280,8 @@ impl LightLsm {
         let Part { job: job_key, buffer, is_own, at, unit, sector, count, from, to, .. } =
             self.reads.parts.remove(key);
         self.meetings.was_read(at);
-        let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
+        let within = bytes_of((sector, count), u64::from(self.geometry.sector_bytes));
+        let begin = unit * self.sizes.unit_bytes + within.start;
         assert!(begin <= from && count > 0, "a part begins behind what was wanted of it");
         let job = self.reads.jobs.get_mut(job_key);
         if !is_own {
@@ -329,6 +324,24 @@ impl LightLsm {
     }
 }
 
+/// The bytes of so many sectors from one of a unit on, counted from the begin of the unit.
+fn bytes_of((sector, count): (u32, u32), sector_bytes: u64) -> Range<u64> {
+    let begin_of = |sector: u32| u64::from(sector) * sector_bytes;
+    begin_of(sector)..begin_of(sector + count)
+}
+
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a read is short")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_of_a_unit_have_their_bytes_one_behind_the_other() {
+        assert_eq!(bytes_of((0, 1), 4_096), 0..4_096);
+        assert_eq!(bytes_of((3, 5), 4_096), 12_288..32_768);
+        assert_eq!(bytes_of((2, 0), 512), 1_024..1_024);
+    }
 }

@@ -75,10 +75,16 @@ impl LightLsm {
         any
     }
 
+    /// The first sector behind the unit that a sector of a chunk is of.
+    const fn end_of_unit(&self, sector: u32) -> u32 {
+        (sector + 1).next_multiple_of(self.sizes.unit)
+    }
+
     fn pad_chunk(&mut self, chunk: ChunkIndex, from: u32) {
         assert!(!self.geometry.capabilities.early_reset, "chunk {} need not be filled", chunk.0);
-        let count = self.sizes.unit - from % self.sizes.unit;
-        assert!(from + count <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
+        let end = self.end_of_unit(from);
+        let count = end - from;
+        assert!(end <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
         self.stats.closed_by_padding += u64::from(count);
         let addresses = run_at(&self.space.shape, Append { chunk, sector: from }, count);
         let padding = self.paddings.pop().expect("it was looked at");
@@ -100,7 +106,7 @@ impl LightLsm {
         if status.is_drive_failure() {
             return self.stop(status);
         }
-        let next = from - from % self.sizes.unit + self.sizes.unit;
+        let next = self.end_of_unit(from);
         let goes_on = status.is_success() || status == Status::WRITE_NEXT_UNIT;
         if goes_on && next < self.sizes.chunk {
             self.space.close_on(chunk, next);

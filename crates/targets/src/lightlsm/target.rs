@@ -17,7 +17,7 @@ impl LightLsm {
             if std::mem::take(&mut self.work_due) || self.give_up() {
                 self.work_due |= self.go_through(buffers);
             } else if std::mem::take(&mut self.reads_due) {
-                self.reads_due |= self.serve_reads(buffers);
+                self.serve_reads(buffers);
             } else {
                 return;
             }
@@ -26,7 +26,8 @@ impl LightLsm {
 
     /// Asks every procedure. True if any went on.
     fn go_through(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = self.serve_reads(buffers);
+        self.serve_reads(buffers);
+        let mut any = false;
         if self.refuses_changes().is_none() {
             any |= self.go_on(buffers);
             any |= self.commit(buffers);

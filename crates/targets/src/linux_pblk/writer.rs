@@ -14,7 +14,7 @@ use super::open_line::{LineContent, OpenLine, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
 use super::write::STREAM;
 use ocssd_base::usize_of;
-use ocssd_ftl::{BufferUnitId, Kind, LineState, PhysicalAddress};
+use ocssd_ftl::{BufferUnitId, Kind, LineSequence, LineState, PhysicalAddress};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
 impl LinuxPblk {
@@ -85,8 +85,7 @@ impl LinuxPblk {
 
     /// Opens the next line; false if none is free, it must be reset first, or the numbers of lines are used up.
     fn open_next(&mut self) -> bool {
-        // Linux counts from 0, the FTL from 1.
-        if self.to_open.is_some() || self.lines.next_sequence().0 - 1 > SEQUENCE_MAX {
+        if self.to_open.is_some() || number_of(self.lines.next_sequence()) > SEQUENCE_MAX {
             return false;
         }
         let Some(line) = self.lines.take_free() else { return false };
@@ -178,12 +177,10 @@ impl LinuxPblk {
         }
     }
 
-    /// What Linux calls the number of the open line: it counts from 0, the FTL from 1.
+    /// What Linux calls the number of the open line.
     fn seq_nr(&self) -> u64 {
         let open = self.open.as_ref().expect("a line is open");
-        let sequence = self.lines.get(open.line()).sequence.0;
-        assert!(sequence > 0, "line {} is open without a generation", open.line().0);
-        sequence - 1
+        number_of(self.lines.get(open.line()).sequence)
     }
 
     /// Everything of the end metadata but the list of addresses, which is there.
@@ -220,6 +217,12 @@ impl LinuxPblk {
         self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(buffer), from);
         self.stats.units_written += 1;
     }
+}
+
+/// What Linux calls the number of a line: it counts from 0, the FTL from 1.
+fn number_of(sequence: LineSequence) -> u64 {
+    assert!(sequence.0 > 0, "a line is open without a generation");
+    sequence.0 - 1
 }
 
 /// Writes down whose the sectors of a unit are: beside them, or in the last of them. Those without a name are nobody's.

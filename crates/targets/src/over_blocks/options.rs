@@ -62,3 +62,45 @@ impl BlockOptions {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is set by one option.
+    fn set(name: &str, value: &str) -> Result<BlockOptions, String> {
+        let mut options = BlockOptions::default();
+        let is_known = options.set(name, value)?;
+        assert!(is_known, "{name}={value} is no option");
+        Ok(options)
+    }
+
+    #[test]
+    fn options_of_extents_and_of_what_lies_below_are_told_from_all_others() {
+        let default = BlockOptions::default();
+        let below = vec![("plane_reads".to_owned(), "off".to_owned())];
+        assert_eq!(set("over.plane_reads", "off"), Ok(BlockOptions { below, ..default.clone() }));
+        assert_eq!(
+            set("over", "ox-block"),
+            Ok(BlockOptions { over: "ox-block".to_owned(), ..default.clone() })
+        );
+        let extents = BlockOptions { extent_bytes: Some(65_536), ..default.clone() };
+        assert_eq!(set("extent_bytes", "65536"), Ok(extents));
+        assert!(set("extent_bytes", "0").is_err() && set("extent_bytes", "many").is_err());
+        for name in ["plane_reads", "wear_spread"] {
+            let sentence = set(name, "1").expect_err(name);
+            assert!(sentence.contains(&format!("write over.{name}")), "{sentence}");
+        }
+        let mut options = default.clone();
+        assert_eq!((options.set("seed", "1"), options), (Ok(false), default), "an option of others");
+    }
+
+    #[cfg(feature = "canaries")]
+    #[test]
+    fn every_bug_below_is_planted_by_its_name() {
+        for &(canary, name) in Canary::ALL {
+            assert_eq!(set("block_canary", name).map(|options| options.canary), Ok(Some(canary)), "{name}");
+        }
+        assert!(set("block_canary", "none-of-them").is_err());
+    }
+}

@@ -384,8 +384,8 @@ impl<S: Store> Ox<S> {
         let Read { first, count, buffer } = *self.gc.reads.get(read);
         let mut bad = 0;
         for offset in 0..count {
-            let is_failed = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
-            let is_sound = !is_failed && S::is_sound((buffer, offset), buffers);
+            let has_data = completion.status_of(offset).has_data();
+            let is_sound = has_data && S::is_sound((buffer, offset), buffers);
             bad |= u64::from(!is_sound) << offset;
         }
         if completion.status.is_drive_failure() {
@@ -432,7 +432,7 @@ impl<S: Store> Ox<S> {
             if filled == 0 || !is_read {
                 continue;
             }
-            let fill = u64::from(self.sizes.unit - filled) * self.space.live.per_sector();
+            let fill = self.space.live.of_sectors(self.sizes.unit - filled);
             let credit = &mut self.gc.credit[usize_of(group)];
             // What was gained since the last fill must pay for this one, or chunks would be moved for nothing.
             if *credit > fill {

@@ -104,6 +104,11 @@ impl<S: Store> Ox<S> {
         if S::is_ready(self, buffers) { self.commits.pop_front() } else { None }
     }
 
+    /// True if a transaction was not logged, whatever it waits for.
+    pub(super) fn has_commits(&self) -> bool {
+        self.front_commit().is_some()
+    }
+
     /// The transaction that is logged next.
     pub(super) fn front_commit(&self) -> Option<&Commit<S>> {
         self.urgent.front().or_else(|| self.commits.front())

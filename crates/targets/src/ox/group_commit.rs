@@ -16,7 +16,7 @@ const DATA_PER_PAGE: u64 = 64;
 /// The buffer units of users on their way, and which of them the page that is being filled waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupCommit {
-    /// Sectors that a page of the log takes on media.
+    /// Sectors that a page of the log takes on media, all copies together.
     page_sectors: u64,
     /// Buffer units given out so far: the number of the next.
     next: u64,
@@ -31,11 +31,11 @@ pub(crate) struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Nothing is on its way; there are so many buffer units.
-    pub fn new(page_sectors: u32, buffer_units: u32) -> Self {
-        assert!(page_sectors > 0, "pages of nothing");
+    /// Nothing is on its way; pages of so many sectors are written so many times, and there are so many buffer units.
+    pub fn new(page_sectors: u32, copies: u32, buffer_units: u32) -> Self {
+        assert!(page_sectors > 0 && copies > 0, "{copies} copies of pages of {page_sectors} sectors");
         Self {
-            page_sectors: u64::from(page_sectors),
+            page_sectors: u64::from(page_sectors) * u64::from(copies),
             next: 0,
             numbers: vec![0; usize_of(buffer_units)],
             flying: BTreeSet::new(),
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_page_waits_for_the_buffer_units_that_were_on_their_way_and_no_others() {
-        let mut group = GroupCommit::new(4, 8);
+        let mut group = GroupCommit::new(4, 1, 8);
         group.logged(1);
         assert!(!group.is_waiting(), "nothing is on its way");
         group.page_given_out();
@@ -107,8 +107,18 @@ mod tests {
     }
 
     #[test]
+    fn more_data_waits_for_a_page_that_is_written_twice() {
+        let mut group = GroupCommit::new(4, 2, 8);
+        group.buffer_unit_given_out(BufferUnitId(0));
+        group.logged(511);
+        assert!(group.is_waiting());
+        group.logged(1);
+        assert!(!group.is_waiting(), "512 sectors of data are enough for two copies of a page of 4");
+    }
+
+    #[test]
     fn a_buffer_unit_that_failed_and_goes_out_again_is_another() {
-        let mut group = GroupCommit::new(1, 1);
+        let mut group = GroupCommit::new(1, 1, 1);
         group.buffer_unit_given_out(BufferUnitId(0));
         group.logged(1);
         group.buffer_unit_ended(BufferUnitId(0));

@@ -35,6 +35,7 @@ impl<L: Live> PageChunks for Space<L> {
     }
 
     fn look_at_pages(&mut self, chunk: ChunkIndex, oldest: Oldest) {
+        assert!(!self.role(chunk).is_programmed_in(), "chunk {} holds no pages", chunk.0);
         self.look(chunk, Lsn(0), oldest);
     }
 }

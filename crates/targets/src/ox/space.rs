@@ -64,6 +64,11 @@ pub trait Live: Clone + Debug {
     /// How much a sector has.
     fn per_sector(&self) -> u64;
 
+    /// How much so many sectors have.
+    fn of_sectors(&self, sectors: u32) -> u64 {
+        u64::from(sectors) * self.per_sector()
+    }
+
     /// When something in a chunk was last not needed any more, in transactions.
     fn last_change(&self, chunk: ChunkIndex) -> u64;
 

@@ -174,8 +174,7 @@ impl<S: Store> Ox<S> {
             self.applied <= self.journal.last_transaction(),
             "transactions are true that were not logged"
         );
-        let has_work = !self.commits.is_empty() || !self.urgent.is_empty();
-        assert!(self.ending != Ending::Over || !has_work, "an instance ended with work to do");
+        assert!(self.ending != Ending::Over || !self.has_commits(), "an instance ended with work to do");
         let is_ordered = self.logged.iter().map(|one| one.id).is_sorted();
         assert!(is_ordered, "transactions are logged out of order");
     }

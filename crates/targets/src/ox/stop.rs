@@ -17,8 +17,7 @@ impl<S: Store> Ox<S> {
     fn is_quiet_but_for_shutdown(&self) -> bool {
         self.ending == Ending::Asked
             && S::is_idle(self)
-            && self.commits.is_empty()
-            && self.urgent.is_empty()
+            && !self.has_commits()
             && self.logged.is_empty()
             && self.data_points.iter().all(|point| point.in_flight() == 0)
     }
@@ -39,7 +38,7 @@ impl<S: Store> Ox<S> {
         if !is_done && !is_stopped || self.flight.len() > 0 {
             return false;
         }
-        assert!(self.commits.is_empty() && self.logged.is_empty(), "an instance ends with work to do");
+        assert!(!self.has_commits() && self.logged.is_empty(), "an instance ends with work to do");
         self.ending = Ending::Over;
         let failed = if let Changes::DriveFailed(status) = self.changes { Some(status) } else { None };
         S::end_shutdown(self, failed.unwrap_or(Status::SUCCESS));
@@ -82,8 +81,7 @@ impl<S: Store> Ox<S> {
             return false;
         }
         let waits = S::is_waiting(self)
-            || !self.commits.is_empty()
-            || !self.urgent.is_empty()
+            || self.has_commits()
             || !self.logged.is_empty() && S::is_log_awaited(self)
             || self.journal.is_writing()
             || self.buffer.ready(StreamIndex::USER) > 0;

@@ -329,7 +329,7 @@ fn assemble<S: Store>(
         gc: GarbageCollection::new(sizes.unit, &space.shape, group_count, options, &mut |sectors| {
             take(BufferUnitOf::Data, sectors)
         }),
-        group_commit: GroupCommit::new(sizes.page * options.log_copies, sizes.buffer_units),
+        group_commit: GroupCommit::new(sizes.page, options.log_copies, sizes.buffer_units),
         journal,
         flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
