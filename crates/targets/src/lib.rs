@@ -33,6 +33,8 @@ mod refusal;
 pub mod registry;
 mod request_table;
 mod send_again;
+#[cfg(test)]
+mod size_table;
 pub mod small_blocks;
 mod staging;
 pub mod table_block;

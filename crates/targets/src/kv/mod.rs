@@ -20,6 +20,8 @@ mod describe;
 mod flight;
 mod index;
 mod index_pages;
+#[cfg(test)]
+mod kept_sizes;
 mod key_bytes;
 mod level;
 mod long_values;

@@ -20,6 +20,8 @@ mod commit;
 mod describe;
 mod flight;
 mod journal;
+#[cfg(test)]
+mod kept_sizes;
 mod layout;
 mod medium;
 mod meetings;

@@ -12,6 +12,8 @@ pub mod collect;
 pub mod commit;
 pub mod flight;
 mod group_commit;
+#[cfg(test)]
+mod kept_sizes;
 pub mod mount;
 pub mod options;
 mod pages;

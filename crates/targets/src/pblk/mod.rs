@@ -24,6 +24,8 @@ mod gc;
 mod gc_copy;
 mod gc_read;
 mod give_up;
+#[cfg(test)]
+mod kept_sizes;
 mod knobs;
 mod last_room;
 mod level;

@@ -29,6 +29,8 @@ mod give_up;
 mod held_units;
 mod journal;
 mod judge;
+#[cfg(test)]
+mod kept_sizes;
 mod level;
 mod log_pages;
 mod manage;
