@@ -2,6 +2,7 @@
 //! (`ocssd-sim`).
 
 mod batches;
+mod counters;
 mod long_values;
 mod lost_pages;
 mod mounts;

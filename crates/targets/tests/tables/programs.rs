@@ -24,6 +24,7 @@ fn what_the_drive_programmed_is_content_padding_and_records_and_no_copy() {
     let mut rig = Rig::new(&[("tables_max", "20")]);
     // The mount's own writes went to the drive before the instance began to count, but for its checkpoints.
     let before = rig.host.device().counters().sectors_written - sum(&rig);
+    let resets = rig.host.device().counters().resets - rig.count("resets");
     rig.create(9_999, TableKind::Log, 0, 0);
     let (mut units, mut log_bytes) = (0, 0);
     for name in 0..600_u64 {
@@ -46,6 +47,9 @@ fn what_the_drive_programmed_is_content_padding_and_records_and_no_copy() {
     assert_eq!(rig.count("programmed_sectors"), written);
     let content = units + log_bytes / (8 * 4096);
     assert_eq!(causes[0], content * 8, "each unit of content is programmed once");
+    rig.host.settle();
+    let resets = rig.host.device().counters().resets - resets;
+    assert_eq!(rig.count("resets"), resets, "as many as the drive counts");
     assert_eq!(causes[6], 0, "nothing was copied so that a chunk could be reset");
 }
 

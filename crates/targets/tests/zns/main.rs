@@ -3,6 +3,7 @@
 
 mod area;
 mod bandwidth;
+mod counters;
 mod extension;
 mod given_up;
 mod refused;
