@@ -389,6 +389,27 @@ mod tests {
     }
 
     #[test]
+    fn drives_that_cannot_carry_one_are_told_why() {
+        let geometry = Geometry::example(1, 2, 400, 64, 4);
+        let told = |change: Geometry| {
+            let shape = InstanceGeometry::new(&change, &[PuId(0), PuId(1)]);
+            Sizes::new(&change, &shape, &Options::default(), 800, None).err()
+        };
+        let of = |sector_bytes| Geometry { sector_bytes, ..geometry.clone() };
+        assert_eq!(told(of(512)), None, "a quarter of 2 KiB has room for the longest key");
+        for (change, says) in [
+            (Geometry { ws_opt: 2, ws_min: 2, ..of(512) }, "write units of 2 KiB or more"),
+            (Geometry { ws_opt: 32, ws_min: 32, ..of(4_096) }, "four write units"),
+            (Geometry { max_open_chunks_per_pu: 5, ..of(4_096) }, "up to 6 chunks open on each unit"),
+            (Geometry { max_open_chunks: 11, ..of(4_096) }, "max_open_chunks 11"),
+        ] {
+            let sentence = told(change).unwrap_or_else(|| panic!("it fits, but should say {says}"));
+            assert!(sentence.contains(says), "{sentence}");
+        }
+        assert_eq!(told(Geometry { max_open_chunks: 12, max_open_chunks_per_pu: 6, ..of(4_096) }), None);
+    }
+
+    #[test]
     fn a_checkpoint_takes_eight_bytes_of_each_chunk_and_more_where_wear_is_levelled() {
         let geometry = Geometry::example(1, 2, 40, 48, 4);
         let base = Base::new(&geometry, &InstanceGeometry::new(&geometry, &[PuId(0), PuId(1)]));

@@ -2,4 +2,6 @@
 //! (`ocssd-sim`).
 
 mod counters;
+mod lost;
 mod rig;
+mod taken;

@@ -5,6 +5,8 @@ mod batches;
 mod counters;
 mod long_values;
 mod lost_pages;
+mod lost_values;
+mod many;
 mod mounts;
 mod passing;
 mod read_again;

@@ -150,6 +150,19 @@ impl Rig {
         sectors
     }
 
+    /// Sectors that hold the value of this key, by chunk and sector, in an instance whose index is in memory.
+    pub fn sectors_of_value(&mut self, key: u32) -> Vec<(u32, u32)> {
+        let all = (0..UNITS * CHUNKS).flat_map(|chunk| (0..SECTORS).map(move |sector| (chunk, sector)));
+        let mut sectors = Vec::new();
+        for (chunk, sector) in all {
+            let before = self.count("read_again");
+            self.schedule_at(FaultKind::TransientRead, chunk, Some(sector), 1);
+            assert_eq!(self.retrieve(key).0, Status::SUCCESS, "key {key}");
+            sectors.extend((self.count("read_again") > before).then_some((chunk, sector)));
+        }
+        sectors
+    }
+
     /// Retrieves others, so that the page of this key leaves memory.
     pub fn let_page_leave(&mut self, key: u32) {
         for other in [300, 600, 900] {

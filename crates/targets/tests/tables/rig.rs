@@ -8,13 +8,13 @@ use ocssd_lightnvm::interface::table::{
     TableAnswer, TableHint, TableId, TableKind, TableLimits, TableOp, TableReply, TableRequest, TableTarget,
 };
 use ocssd_lightnvm::interface::{Content, Durability, Piece};
-use ocssd_lightnvm::{Buffers, ChunkId, Geometry, Payload, PuId, Tag, TargetId};
+use ocssd_lightnvm::{Buffers, ChunkId, Geometry, Payload, PuId, Status, Tag, TargetId};
 use ocssd_targets::lightlsm::{LightLsm, MountReport, Options};
 
 /// The only target.
 const TARGET: TargetId = TargetId(0);
 /// Units of the drive, in two groups.
-const UNITS: u32 = 4;
+pub const UNITS: u32 = 4;
 /// Chunks of a unit.
 pub const CHUNKS: u32 = 80;
 /// Bytes of a chunk.
@@ -150,6 +150,17 @@ impl Rig {
         let all = self.host.buffers().whole(buffer, 0, sectors).to_vec();
         self.host.buffers_mut().give_back(buffer);
         (bytes, all)
+    }
+
+    /// How a read of so many bytes as these sectors have ends, from `offset` on.
+    pub fn read_status(&mut self, table: u64, offset: u64, sectors: u32) -> Status {
+        self.tag += 1;
+        let buffer = self.host.buffers_mut().take_whole(sectors);
+        let piece = Piece { buffer, first_byte: 0, bytes: sectors * 4096 };
+        let op = TableOp::Read { table: TableId(table), offset, into: Content::Piece(piece) };
+        let status = self.host.ask(TableRequest { tag: Tag(self.tag), op }).status;
+        self.host.buffers_mut().give_back(buffer);
+        status
     }
 
     /// Publishes a table, with no attributes.
