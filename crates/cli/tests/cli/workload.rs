@@ -21,6 +21,34 @@ fn what_cannot_be_asked_is_refused_with_a_sentence() {
     }
 }
 
+/// The verdict is `fail` and says each of `words`.
+fn fails(arguments: &str, words: &[&str]) {
+    let said = Program::new().run(&format!("workload {arguments} --quiet"));
+    assert_eq!(said.code, 1, "{arguments} said:\n{}{}", said.out, said.err);
+    let verdict = said.verdict();
+    for word in words {
+        assert!(verdict.contains(word), "{arguments} does not say {word:?}: {verdict}");
+    }
+}
+
+/// A tree with the usual options needs tables of 64 MiB. Numbers of both sides say by how much it does not fit.
+#[test]
+fn a_tree_that_does_not_fit_the_drive_says_what_it_needs_and_what_there_is() {
+    fails(
+        "lsm --drive tiny",
+        &[
+            "create: the table would be longer",
+            "it may come to 67625344 bytes, and the target takes 1703936;",
+            "write_buffer_size",
+        ],
+    );
+    let small = "write_buffer_size=64k target_file_size_base=64k";
+    fails(
+        &format!("lsm --drive tiny benchmarks=fillseq {small}"),
+        &["keeps no more tables", "the tree has ", " that are published", "the target keeps 8 with"],
+    );
+}
+
 #[test]
 fn keys_and_values_are_asked_in_the_words_of_ycsb() {
     let program = Program::new();

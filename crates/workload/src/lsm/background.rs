@@ -7,7 +7,7 @@ use super::job::{Act, FLUSH_STREAM, Job, Kind, Shared};
 use super::pick::{Pick, pick};
 use super::source::{Event, Lsm, Owner};
 use super::wire::{Ask, Row};
-use ocssd_base::Nanos;
+use ocssd_base::{Nanos, usize_of};
 
 impl Lsm {
     /// Begins what is due and may begin.
@@ -75,9 +75,9 @@ impl Lsm {
 
     fn ask_for_job(&mut self, number: u64, ask: Ask) {
         if let Ask::Edit(rows) = &ask
-            && rows.len() > self.edits_max
+            && rows.len() > usize_of(self.limits.edits_max)
         {
-            let (found, most) = (rows.len(), self.edits_max);
+            let (found, most) = (rows.len(), self.limits.edits_max);
             self.fail(format!(
                 "a compaction needs an edit of {found} rows, and the target takes {most}: choose a larger \
                  target_file_size_base, or a smaller level0_stop_writes_trigger"
@@ -133,7 +133,7 @@ impl Lsm {
 
     /// Tables that nobody reads any more are deleted.
     pub(super) fn bury_dead(&mut self) {
-        let dead = self.tree.take_dead(self.edits_max);
+        let dead = self.tree.take_dead(usize_of(self.limits.edits_max));
         if !dead.is_empty() {
             let rows = dead.into_iter().map(Row::delete).collect();
             self.asks.push_back((Owner::Nobody, Ask::Edit(rows)));

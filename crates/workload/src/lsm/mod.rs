@@ -7,7 +7,8 @@
 //!
 //! `source` owns all of it: events, requests, replies. `client`, `writes` and `reads` are the threads, `job` and `background`
 //! flushes and compactions; `memtable`, `tree`, `run`, `layout`, `filter` are the database, `pick` and `throttle` RocksDB's
-//! rules, `merge` is what flushes, compactions and `readseq` share, `wire` makes requests, `report` is what was measured.
+//! rules, `merge` is what flushes, compactions and `readseq` share, `wire` makes requests, `refused` says what a refusal means,
+//! `report` is what was measured.
 //!
 //! Deliberately not here: a write-ahead log, a block cache, compression, snapshots, deletions and ranges of them, other styles
 //! of compaction, recovery; and processors that threads have to share.
@@ -23,6 +24,7 @@ mod merge;
 mod options;
 mod pick;
 mod reads;
+mod refused;
 mod report;
 mod run;
 mod source;

@@ -12,7 +12,7 @@ use super::throttle::Throttle;
 use super::tree::Tree;
 use super::wire::Ask;
 use super::writes::WriteQueue;
-use ocssd_base::{EventQueue, Nanos, Prng, usize_of};
+use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::interface::table::{TableLimits, TableReply, TableRequest};
 use ocssd_lightnvm::{BufId, Buffers, Source, Tag, Target, TargetId};
 use std::collections::{BTreeMap, VecDeque};
@@ -50,7 +50,8 @@ struct Asked {
 pub struct Lsm {
     pub(super) options: LsmOptions,
     pub(super) layout: Layout,
-    pub(super) edits_max: usize,
+    /// What the target takes.
+    pub(super) limits: TableLimits,
     pub(super) memtables: Memtables,
     pub(super) tree: Tree,
     pub(super) throttle: Throttle,
@@ -90,7 +91,7 @@ impl Lsm {
         let layout = Layout::new(&options);
         Self {
             layout,
-            edits_max: usize_of(limits.edits_max),
+            limits,
             memtables: Memtables::default(),
             tree: Tree::new(options.levels, layout, options.bloom_bits),
             throttle: Throttle::new(&options),
@@ -317,12 +318,11 @@ impl Lsm {
     }
 
     fn judge(&self, asked: &Asked, reply: &TableReply, buffers: &Buffers) -> Option<String> {
-        let name = asked.ask.name();
         if let Some(refusal) = reply.refusal {
-            return Some(format!("{name}: {refusal}"));
+            return Some(self.sentence_of(&asked.ask, refusal));
         }
         if !reply.status.has_data() {
-            let status = reply.status;
+            let (name, status) = (asked.ask.name(), reply.status);
             return Some(format!(
                 "{name}: status {:03X}h, {}: {}",
                 status.0,

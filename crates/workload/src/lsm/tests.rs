@@ -173,4 +173,9 @@ fn a_full_target_ends_the_run_with_its_sentence() {
     assert_eq!(host.run(&mut lsm, Nanos::MAX), RunEnd::Finished);
     let failure = lsm.failure().expect("there are more tables than the target keeps");
     assert!(failure.starts_with("create: ") && failure.contains("no more tables"), "{failure}");
+    let counted = format!(
+        "the tree has {} that are published",
+        lsm.levels().iter().map(|level| level.0).sum::<usize>()
+    );
+    assert!(failure.contains(&counted) && failure.contains("the target keeps 20 with"), "{failure}");
 }
