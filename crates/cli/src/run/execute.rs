@@ -3,6 +3,7 @@
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
 use super::beside::AllBeside;
+use super::buffered::{Drive, Looks, Meanwhile};
 use super::host_target::HostTarget;
 use super::lay_out::{lay_out, load};
 use super::limit::Party;
@@ -48,6 +49,8 @@ pub struct Finished {
     pub tails: Vec<Tail>,
     /// Who used which target.
     pub parties: Vec<Party>,
+    /// What happened while each job ran.
+    pub meanwhile: Vec<Meanwhile>,
     /// Speed of the link to the host.
     pub link: LinkConfig,
     /// Sentences for the reader.
@@ -158,18 +161,17 @@ fn measure<T: HostTarget + ?Sized, C: Clock>(
 ) -> anyhow::Result<Finished> {
     let Measured { plan, targets, mut beside, names, mut notes, drive, parties, .. } = measured;
     let Measured { before, targets_before, started, interrupt, interrupted, .. } = measured;
-    let mut buffers = host.take_buffers();
-    let now = host.clock().now();
+    let (now, mut buffers) = (host.clock().now(), host.take_buffers());
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
     host.return_buffers(buffers);
     host.device_mut().inner_mut().inner_mut().watch_waits();
-    if interrupted.is_some() {
-        runner.stop();
-        beside.askers.stop();
-    }
     let all: Vec<TargetId> = targets.into_iter().chain(beside.facts.iter().map(|one| one.target)).collect();
-    let mut asking = Asking { runner: &mut runner, beside: &mut beside, targets: &all, names: &names };
+    let mut asking = Asking::new(&mut runner, &mut beside, (&all, &names), &parties);
+    if interrupted.is_some() {
+        asking.stop();
+    }
     let ended = run_jobs(args, &mut host, &mut asking, &interrupt)?;
+    let meanwhile = asking.looks.found();
     let interrupted = interrupted.or(ended);
     // What follows is not of the jobs' time: answers to others, and shutdowns.
     let counters = since(&before, host.device().inner().inner().counters());
@@ -212,6 +214,7 @@ fn measure<T: HostTarget + ?Sized, C: Clock>(
         targets,
         targets_before,
         parties,
+        meanwhile,
         link: config.link,
         notes,
         drive: drive.rows,
@@ -254,7 +257,13 @@ fn run_jobs<T: HostTarget + ?Sized, C: Clock>(
     loop {
         let stop = host.clock().now() + slice.length();
         match T::run(host, asking.runner, &mut asking.beside.askers, stop) {
-            RunEnd::Finished => break,
+            RunEnd::Finished => {
+                look(host, asking);
+                if asking.runner.is_done() {
+                    break;
+                }
+                continue;
+            }
             RunEnd::Stuck => {
                 bail!("the run waits for requests that nobody has; this is a bug, please report the job")
             }
@@ -319,6 +328,34 @@ struct Asking<'a> {
     beside: &'a mut AllBeside,
     targets: &'a [TargetId],
     names: &'a [String],
+    parties: &'a [Party],
+    looks: Looks,
+}
+
+impl<'a> Asking<'a> {
+    fn new(
+        runner: &'a mut Runner,
+        beside: &'a mut AllBeside,
+        (targets, names): (&'a [TargetId], &'a [String]),
+        parties: &'a [Party],
+    ) -> Self {
+        runner.pause_at_turns();
+        let looks = Looks::new(parties.iter().map(|party| party.jobs.len()).sum());
+        Self { runner, beside, targets, names, parties, looks }
+    }
+
+    fn stop(&mut self) {
+        self.runner.stop();
+        self.beside.askers.stop();
+    }
+}
+
+/// Looks at jobs that began or ended.
+fn look<T: HostTarget + ?Sized, C: Clock>(host: &Host<RunDevice, C, T>, asking: &mut Asking<'_>) {
+    let (stats, flash) = (host.device().inner(), host.device().inner().inner());
+    let (counters, geometry) = (&flash.counters(), &flash.config().geometry);
+    asking.looks.look(asking.runner, asking.parties, Drive { counters, units: stats.units(), geometry });
+    asking.runner.go_on();
 }
 
 /// How things stand, for the live view.

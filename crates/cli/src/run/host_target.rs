@@ -7,8 +7,8 @@ use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, RunEnd};
 use ocssd_lightnvm::block::{BlockRequest, BlockTarget};
 use ocssd_lightnvm::interface::{AnyRequest, AnyTarget};
-use ocssd_lightnvm::{Source, Tag, Target};
-use ocssd_workload::beside::{Askers, Joined};
+use ocssd_lightnvm::{Tag, Target};
+use ocssd_workload::beside::{Askers, Jobs, Joined};
 
 /// What jobs run on.
 pub trait HostTarget: Target {
@@ -21,8 +21,8 @@ pub trait HostTarget: Target {
     /// The last request; `None` to one that keeps nothing about itself.
     fn last_request(&self) -> Option<Self::Request>;
 
-    /// Runs jobs with those who ask beside them, until all is done or `stop`.
-    fn run<S: Source, C: Clock>(
+    /// Runs jobs with those who ask beside them, until the jobs say that they are finished or `stop`.
+    fn run<S: Jobs, C: Clock>(
         host: &mut Host<RunDevice, C, Self>,
         jobs: &mut S,
         askers: &mut Askers,
@@ -42,7 +42,7 @@ impl HostTarget for dyn BlockTarget {
         crate::shut_down::last_request(self)
     }
 
-    fn run<S: Source, C: Clock>(
+    fn run<S: Jobs, C: Clock>(
         host: &mut Host<RunDevice, C, Self>,
         jobs: &mut S,
         askers: &mut Askers,
@@ -70,7 +70,7 @@ impl HostTarget for AnyTarget {
         }
     }
 
-    fn run<S: Source, C: Clock>(
+    fn run<S: Jobs, C: Clock>(
         host: &mut Host<RunDevice, C, Self>,
         jobs: &mut S,
         askers: &mut Askers,

@@ -122,7 +122,7 @@ fn verdict(finished: &Finished) -> Verdict {
         if took_no_time(job) { Some(no_rate(job, finished)) } else { (measured(job) < SAMPLES_MIN).then(few) }
     };
     let mut warnings: Vec<String> = finished.jobs.iter().filter_map(caution).collect();
-    warnings.extend(super::buffered::caution(finished));
+    warnings.extend(super::buffered::cautions(finished));
     if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
 }
 

@@ -52,7 +52,7 @@ fn a_job_that_memory_took_says_so() {
             assert_eq!(answer.code, 0, "{target} {options}: {}{}", answer.out, answer.err);
             answer.verdict()
         };
-        let caution = "of the 2.10 MB that they wrote: the rate of writes is that of memory";
+        let caution = "of the 2.10 MB that were written to its target meanwhile: the rate of its writes is that of memory";
         let said = verdict("--size=2m");
         assert!(said.contains(caution), "{target}: {said}");
         for options in ["--size=2m --end_fsync=1", "--size=64m"] {
@@ -60,6 +60,33 @@ fn a_job_that_memory_took_says_so() {
             assert!(!said.contains("that of memory"), "{target} {options}: {said}");
         }
     }
+}
+
+/// Goal: a job that memory took is told apart from one that it did not. Method: a long job, a pause in which the buffer runs empty,
+/// then a short one; and the same on a target of its own beside a long one.
+#[test]
+fn jobs_that_memory_took_are_named() {
+    let common = "run --quiet --drive qemu --target pblk --bs=4k --rw=write --iodepth=16 --ioengine=libaio";
+    let verdict = |jobs: &str| {
+        let answer = Program::new().run(&format!("{common} {jobs}"));
+        assert_eq!(answer.code, 0, "{jobs}: {}{}", answer.out, answer.err);
+        answer.verdict()
+    };
+    for (jobs, written) in [
+        ("--name=long --size=64m --name=short --stonewall --startdelay=1 --size=2m", "2.10 MB"),
+        (
+            "--name=long --size=64m --ocssd=place=pu:0-1 --name=short --ocssd=place=pu:2-3 --size=512k",
+            "524.29 kB",
+        ),
+    ] {
+        let said = verdict(jobs);
+        assert!(said.contains("when job \"short\" ended, media had "), "{jobs}: {said}");
+        let meanwhile = format!(" of the {written} that were written to its target meanwhile");
+        assert!(said.contains(&meanwhile), "{jobs}: {said}");
+        assert!(!said.contains("\"long\""), "{jobs}: {said}");
+    }
+    let said = verdict("--name=short --size=256k --numjobs=3");
+    assert!(said.contains("\"short\" (the first of 3 alike) ended"), "{said}");
 }
 
 /// The largest share of the time in a text.

@@ -6,7 +6,7 @@
 //! Deliberately not here: what is asked (`run`, `generator`).
 
 use super::asker::Asker;
-use crate::run::Runner;
+use crate::run::{LayOut, Runner};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
 use ocssd_lightnvm::{Buffers, Source, TargetId};
@@ -75,6 +75,22 @@ impl Askers {
     }
 }
 
+/// Jobs on blocks.
+pub trait Jobs: Source {
+    /// True if they are over. A source may say that it is finished before, so that a caller can look.
+    fn are_over(&self) -> bool {
+        self.is_finished()
+    }
+}
+
+impl Jobs for Runner {
+    fn are_over(&self) -> bool {
+        self.is_done()
+    }
+}
+
+impl Jobs for LayOut {}
+
 /// The source.
 pub struct Joined<'a, B> {
     jobs: Option<&'a mut B>,
@@ -89,7 +105,7 @@ impl<'a> Joined<'a, Runner> {
     }
 }
 
-impl<'a, B: Source> Joined<'a, B> {
+impl<'a, B: Jobs> Joined<'a, B> {
     /// Jobs with askers beside them, until the jobs are done. Then the askers are stopped; what they have asked is answered while
     /// they are alone.
     #[must_use]
@@ -98,7 +114,7 @@ impl<'a, B: Source> Joined<'a, B> {
     }
 
     fn stop_after_jobs(&mut self) {
-        if self.jobs.as_ref().is_some_and(|jobs| jobs.is_finished()) {
+        if self.jobs.as_ref().is_some_and(|jobs| jobs.are_over()) {
             self.askers.stop();
         }
     }
@@ -119,7 +135,7 @@ impl<'a, B: Source> Joined<'a, B> {
     }
 }
 
-impl<B: Source> Source<AnyTarget> for Joined<'_, B> {
+impl<B: Jobs> Source<AnyTarget> for Joined<'_, B> {
     fn next_arrival(&self) -> Option<Nanos> {
         let offers = &self.askers.turns.offers;
         let jobs = self.jobs.as_ref().filter(|_| offers[0] == Offer::Taken);
@@ -250,6 +266,8 @@ mod tests {
             self.is_done()
         }
     }
+
+    impl Jobs for Script {}
 
     impl Source<AnyTarget> for Script {
         fn next_arrival(&self) -> Option<Nanos> {

@@ -9,4 +9,4 @@ mod joined;
 
 pub use asker::{Asker, OnTarget, Report};
 pub use database::Database;
-pub use joined::{Askers, Joined};
+pub use joined::{Askers, Jobs, Joined};

@@ -13,6 +13,7 @@ mod files;
 mod flow;
 mod latency_search;
 mod lay_out;
+mod meanwhile;
 mod minimum_rate;
 mod offsets;
 mod oracle;
@@ -43,6 +44,7 @@ mod zones;
 
 pub use latency_search::{Drained, LatencySearch, SearchStep};
 pub use lay_out::LayOut;
+pub use meanwhile::Stage;
 pub use plan::{JobPlan, PlanError, PlannedJob, TargetShape};
 pub use rounds::{Rounds, RoundsState, Window};
 pub use runner::{Progress, Runner, Tally};

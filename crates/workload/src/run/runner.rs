@@ -7,6 +7,7 @@
 
 use super::content::fill_noise;
 use super::flow::Flows;
+use super::meanwhile::Meanwhile;
 use super::plan::{JobPlan, TargetShape};
 use super::report;
 use super::shared::Shared;
@@ -72,6 +73,7 @@ pub struct Runner {
     pub(super) failures: Vec<Option<(Direction, BlockReply)>>,
     pub(super) unread: u64,
     pub(super) slowest: Slowest,
+    pub(super) meanwhile: Meanwhile,
 }
 
 pub(super) fn index(value: u32) -> usize {
@@ -115,6 +117,7 @@ impl Runner {
             failures: vec![None; plan.workers.len()],
             unread: 0,
             slowest: Slowest::default(),
+            meanwhile: Meanwhile::default(),
             plan,
         };
         runner.make_workers(&root, buffers);
@@ -479,6 +482,6 @@ impl Source for Runner {
     }
 
     fn is_finished(&self) -> bool {
-        self.done == self.workers.len() && self.in_flight == 0
+        self.is_done() || self.is_paused()
     }
 }

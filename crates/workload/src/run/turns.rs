@@ -77,6 +77,7 @@ impl Runner {
                 let (measured, ends) = (worker.measured_from, worker.ends_at());
                 let job = &self.plan.jobs[worker.plan.job].job;
                 self.results[index(id)] = report::job_result(job, &worker.plan, measured - self.origin);
+                self.note_turn(id);
                 if ends < Nanos::MAX {
                     // Beside any other timer: time may end a worker that waits for nothing else.
                     self.timers.push(ends, id);
@@ -168,7 +169,8 @@ impl Runner {
         }
         let ended = worker.ended_at;
         report::finish(&mut self.results[index(id)], worker, self.origin, ended);
-        let options = &self.plan.jobs[worker.plan.job].job.options;
+        self.note_turn(id);
+        let options = &self.plan.jobs[self.workers[index(id)].plan.job].job.options;
         if options.exit.all {
             self.exit_all(now, id, options.exit.what);
         }
