@@ -80,6 +80,7 @@ fn blocks_of_the_host_and_programs_reads_and_resets_of_the_drive_are_counted() {
         );
         assert_eq!(of("read_empty_sectors"), empty, "{label}");
         assert_eq!((of("zone_resets"), of("zones_finished")), (zone_resets, finished), "{label}");
+        assert!(of("log_entries") >= zone_resets + finished, "{label}: each is an entry of the log");
         let from_media = user_read - empty - of("read_cached_sectors");
         assert_eq!(from_media, read - before[0], "{label}: reads");
         assert_eq!(of("programmed_sectors"), written - before[1], "{label}: programs");
