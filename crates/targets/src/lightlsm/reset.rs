@@ -75,14 +75,9 @@ impl LightLsm {
         any
     }
 
-    /// The first sector behind the unit that a sector of a chunk is of.
-    const fn end_of_unit(&self, sector: u32) -> u32 {
-        (sector + 1).next_multiple_of(self.sizes.unit)
-    }
-
     fn pad_chunk(&mut self, chunk: ChunkIndex, from: u32) {
         assert!(!self.geometry.capabilities.early_reset, "chunk {} need not be filled", chunk.0);
-        let end = self.end_of_unit(from);
+        let end = end_of_unit(from, self.sizes.unit);
         let count = end - from;
         assert!(end <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
         self.stats.closed_by_padding += u64::from(count);
@@ -106,7 +101,7 @@ impl LightLsm {
         if status.is_drive_failure() {
             return self.stop(status);
         }
-        let next = self.end_of_unit(from);
+        let next = end_of_unit(from, self.sizes.unit);
         let goes_on = status.is_success() || status == Status::WRITE_NEXT_UNIT;
         if goes_on && next < self.sizes.chunk {
             self.space.close_on(chunk, next);
@@ -126,5 +121,21 @@ impl LightLsm {
         self.stats.resets += 1;
         let is_good = status.is_success() || status == Status::INVALID_RESET;
         self.space.reset_done(chunk, is_good);
+    }
+}
+
+/// The first sector behind the unit, of so many sectors, that a sector of a chunk is of.
+const fn end_of_unit(sector: u32, unit: u32) -> u32 {
+    (sector + 1).next_multiple_of(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_padded_ends_with_its_unit_wherever_it_begins() {
+        let ends: Vec<u32> = (0..9).map(|sector| end_of_unit(sector, 4)).collect();
+        assert_eq!(ends, [4, 4, 4, 4, 8, 8, 8, 8, 12]);
     }
 }

@@ -242,3 +242,13 @@ pub(super) fn name_sectors(
         put_entries(buffers.oob_mut(buffer, first, unit), stride, all);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_an_instance_is_number_0_to_linux() {
+        assert_eq!([1, 2, 77].map(|sequence| number_of(LineSequence(sequence))), [0, 1, 76]);
+    }
+}
