@@ -94,6 +94,8 @@ pub(super) struct Data {
     pub(super) open: usize,
     /// What was read of long values, by place.
     parts: Vec<(usize, Vec<u8>)>,
+    /// Bytes of the commands of a transaction, which the memory of its task covers from the start.
+    asked_bytes: usize,
     /// Bytes of values it read.
     read_bytes: usize,
     failure: Option<String>,
@@ -101,8 +103,14 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// One command, or a transaction of a client.
-    pub(super) fn new(calls: Vec<(&'static Command, Request)>, exec: Option<u64>) -> Self {
+    /// One command, or a transaction of a client, with the bytes of its commands.
+    pub(super) fn new(calls: Vec<(&'static Command, Request)>, exec: Option<(u64, usize)>) -> Self {
+        let mut data = Self::of_calls(calls, exec.map(|(client, _)| client));
+        data.asked_bytes = exec.map_or(0, |(_, bytes)| bytes);
+        data
+    }
+
+    fn of_calls(calls: Vec<(&'static Command, Request)>, exec: Option<u64>) -> Self {
         let purpose = match (exec, calls.first()) {
             (Some(client), _) => Purpose::Exec(client),
             (None, Some((command, _))) if command.name == "watch" => Purpose::Watch,
@@ -142,6 +150,7 @@ impl Data {
             granted: 0,
             open: 0,
             parts: Vec::new(),
+            asked_bytes: 0,
             read_bytes: 0,
             failure: None,
             running: Running::default(),
@@ -257,7 +266,7 @@ impl Data {
         // One time for all of them, as for the values that were read.
         let (is_first, now_ms) = (time.is_none(), *time.get_or_insert(now_ms));
         if is_first {
-            *held = READ_TIMES * self.read_bytes;
+            *held = self.asked_bytes + READ_TIMES * self.read_bytes;
             if matches!(self.purpose, Purpose::Exec(_)) {
                 reply.array(self.calls.len());
             }
@@ -427,7 +436,7 @@ impl Database {
                 if fetch == Fetch::Whole {
                     data.read_bytes += stored.len();
                 }
-                if !task.reservation.cover(READ_TIMES * data.read_bytes) {
+                if !task.reservation.cover(data.asked_bytes + READ_TIMES * data.read_bytes) {
                     data.failure = Some(NO_MEMORY.to_owned());
                 } else if !data.view.on_stored(place, stored, total, self.now_ms) {
                     let words = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -436,7 +445,7 @@ impl Database {
                 false
             }
             Err(have) => {
-                if !task.reservation.cover(READ_TIMES * (data.read_bytes + total)) {
+                if !task.reservation.cover(data.asked_bytes + READ_TIMES * (data.read_bytes + total)) {
                     data.failure = Some(NO_MEMORY.to_owned());
                     return false;
                 }

@@ -72,8 +72,8 @@ pub struct Order {
     pub version: Version,
     /// The commands: one, or those of a transaction.
     pub calls: Vec<(&'static Command, Request)>,
-    /// They are a transaction.
-    pub is_exec: bool,
+    /// They are a transaction; bytes of all of them, and the memory that is reserved for these.
+    pub exec: Option<(usize, Reservation)>,
 }
 
 /// What became of an order.
@@ -243,8 +243,8 @@ impl Database {
         self.counts.commands += u64::try_from(order.calls.len()).expect("a length");
         let client = Some((order.client, order.sequence));
         let reply = Reply::new(order.version);
-        let work = self.work_of(order);
-        let key = self.insert(Task { client, reply, reservation: self.budget.nothing(), work });
+        let (work, reservation) = self.work_of(order);
+        let key = self.insert(Task { client, reply, reservation, work });
         let taken = self.begin(key);
         self.pump();
         taken
@@ -254,18 +254,23 @@ impl Database {
         self.tasks.insert(Some(Box::new(task))).unwrap_or_else(|_| panic!("an order came without room"))
     }
 
-    fn work_of(&self, order: Order) -> Work {
+    /// What is done, and the memory that it has from the start.
+    fn work_of(&self, order: Order) -> (Work, Reservation) {
         use super::command::{Action, Whole};
         if let [(command, request)] = order.calls.as_slice()
             && let Action::Whole(whole) = command.action
         {
-            return if whole == Whole::Save {
+            let work = if whole == Whole::Save {
                 Work::Save
             } else {
                 Work::Walk(Walk::new(whole, request, &self.cursors))
             };
+            return (work, self.budget.nothing());
         }
-        Work::Data(Data::new(order.calls, order.is_exec.then_some(order.client)))
+        let Some((bytes, reservation)) = order.exec else {
+            return (Work::Data(Data::new(order.calls, None)), self.budget.nothing());
+        };
+        (Work::Data(Data::new(order.calls, Some((order.client, bytes)))), reservation)
     }
 
     /// Begins a task, or holds it back behind a flush of all keys.

@@ -201,17 +201,22 @@ impl Session {
         if is_exec {
             self.exec();
         } else {
-            self.submit(vec![(command, request)], false, kind);
+            self.submit(vec![(command, request)], None, kind);
         }
         false
     }
 
-    /// Gives an order to the database.
-    fn submit(&mut self, calls: Vec<(&'static Command, Request)>, is_exec: bool, kind: Kind) {
+    /// Gives an order to the database: one command, or those of a transaction and their memory.
+    fn submit(
+        &mut self,
+        calls: Vec<(&'static Command, Request)>,
+        exec: Option<(usize, Reservation)>,
+        kind: Kind,
+    ) {
         let sequence = self.first + u64::try_from(self.window.len()).expect("a short window");
         self.window.push_back(None);
         self.under_way += 1;
-        let order = Order { client: self.id, sequence, version: self.version, calls, is_exec };
+        let order = Order { client: self.id, sequence, version: self.version, calls, exec };
         let taken = self.database.borrow_mut().submit(order);
         self.kind = if taken == Taken::AtOnce { kind } else { Kind::Alone };
     }

@@ -76,6 +76,7 @@ impl Session {
             self.database.borrow_mut().unwatch(self.id);
             return self.answer_error("EXECABORT Transaction discarded because of previous errors.");
         }
-        self.submit(transaction.calls, true, Kind::Alone);
+        let Transaction { calls, bytes, reservation, .. } = transaction;
+        self.submit(calls, Some((bytes, reservation)), Kind::Alone);
     }
 }

@@ -180,3 +180,24 @@ fn what_commands_make_is_counted_as_memory() {
     check(&mut world, &[("getbit a 6", "1"), ("getbit a 5", "0"), ("strlen a", "300000")]);
     world.finish();
 }
+
+/// The memory of a transaction was free from EXEC on, and its commands were there until they had been carried out.
+#[test]
+fn a_transaction_has_its_memory_until_it_is_answered() {
+    let mut world = World::new(2, 1 << 20, 1);
+    let sets = |client: usize| {
+        let set = request(&[b"set", format!("key:{client}").as_bytes(), &[b'v'; 40_000]]);
+        [request(&[b"multi"]), set.repeat(15)].concat()
+    };
+    world.send(0, &sets(0)).unwrap();
+    world.send(0, &request(&[b"exec"])).unwrap();
+    assert!(world.database.borrow().budget().used() > 500_000, "15 times 40 000 bytes are under way");
+    world.send(1, &sets(1)).unwrap();
+    world.receive(1);
+    let told = String::from_utf8(world.take_sent(1)).unwrap();
+    assert!(told.contains("+QUEUED") && told.contains("-OOM"), "{told}");
+    world.settle();
+    assert_eq!(world.take_sent(0).len(), 5 + 15 * 9 + 5 + 15 * 5);
+    assert_eq!(world.database.borrow().counts().commands, 15);
+    world.finish();
+}
