@@ -3,9 +3,9 @@
 
 use ocssd_base::{Prng, usize_of};
 use ocssd_engine::{Host, VirtualClock};
-use ocssd_flash::{Config, Flash, presets};
+use ocssd_flash::{Config, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
-use ocssd_lightnvm::{BufId, Buffers, Geometry, PuId, Tag, TargetId};
+use ocssd_lightnvm::{BufId, Buffers, ChunkId, Geometry, PuId, Status, Tag, TargetId};
 use ocssd_targets::Layout;
 use ocssd_targets::registry::{self, TargetSpec};
 use std::collections::BTreeMap;
@@ -194,6 +194,41 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Sectors of every chunk are lost; then each block is read alone, and of those that fail as many are counted under `failed`,
+    /// and each was asked for again, which is counted under `again`.
+    fn assert_lost(&mut self, (failed, again): (&str, &str), label: &str) {
+        let chunks = self.host.device().config().geometry.chunks_per_pu * UNITS;
+        for (chunk, sector) in (0..chunks).flat_map(|chunk| [3, 9, 18].map(|sector| (chunk, sector))) {
+            let (kind, chunk) = (FaultKind::UnrecoveredRead, ChunkId(chunk));
+            let fault = ScheduledFault { kind, chunk, sector: Some(sector), times: u32::MAX };
+            self.host.device_mut().schedule_fault(fault);
+        }
+        let (mut lost, before) = (0, (self.of(failed), self.of(again)));
+        let buffer = self.host.buffers_mut().take(1);
+        let blocks = u64::try_from(self.is_written.len()).expect("small");
+        for block in 0..blocks {
+            self.tag += 1;
+            let (op, tag) = (BlockOp::Read, Tag(self.tag));
+            let reply = self.host.ask(BlockRequest { tag, op, block, count: 1, buffer: Some(buffer) });
+            assert!(
+                reply.status.is_success() || reply.status == Status::UNRECOVERED_READ,
+                "{label}: {reply:?}"
+            );
+            lost += i64::from(!reply.status.is_success());
+        }
+        println!("{label}: {lost} of {blocks} blocks are lost");
+        assert!(lost > 20, "{label}: {lost} of {blocks} blocks are lost");
+        assert_eq!(self.of(failed) - before.0, lost, "{label}: {failed}");
+        assert_eq!(
+            (self.of(again) - before.1) % lost,
+            0,
+            "{label}: each is asked for again as often as any other"
+        );
+        assert!(self.of(again) > before.1, "{label}: nothing was asked for again");
+    }
+}
+
 #[test]
 fn pblk_counts_what_was_asked_and_what_the_drive_did() {
     for (seed, options) in (0..).zip([&[][..], &[("mode", "faithful")], &[("classification", "sepbit")]]) {
@@ -212,6 +247,7 @@ fn pblk_counts_what_was_asked_and_what_the_drive_did() {
         assert!(run.of("gc_written_sectors") > 0, "{label}: nothing was collected");
         let units = run.of("units_written") * i64::from(UNIT);
         assert_eq!(units + run.of("meta_written_sectors"), drive.written, "{label}: programs");
+        run.assert_lost(("read_failed", "read_again"), &label);
         let copied = run.sum(&["gc_written_sectors", "gc_dead_sectors"]);
         // Of copies that wait some die with the line that they are to be written to.
         let (collected, not_copied) = (run.of("gc_read_sectors"), run.of("gc_read_sectors") - copied);
@@ -236,6 +272,7 @@ fn linux_pblk_counts_what_was_asked_and_what_the_drive_did() {
         let drive = run.drive();
         assert_eq!(run.of("units_written") * i64::from(UNIT), drive.written, "{label}: programs");
         assert_eq!(run.of("lines_erased") * i64::from(UNITS), drive.resets, "{label}: resets");
+        run.assert_lost(("failed_read_sectors", "read_again"), &label);
     }
 }
 
@@ -264,5 +301,8 @@ fn ox_block_counts_what_was_asked_and_what_the_drive_did() {
             (drive.resets, drive.written),
             "{label}"
         );
+        if options.is_empty() {
+            run.assert_lost(("read_failed_sectors", "read_again_sectors"), &label);
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! What is counted is what the host asked and what the drive did.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, UNITS};
 use ocssd_base::Prng;
-use ocssd_lightnvm::Status;
+use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::CounterValue;
 use ocssd_lightnvm::interface::zoned::ZoneAction;
+use ocssd_lightnvm::{ChunkId, Status};
 
 /// Requests of a run.
 const REQUESTS: u32 = 4_000;
@@ -23,6 +24,31 @@ fn of_drive(rig: &mut Rig) -> [u64; 3] {
     rig.host.settle();
     let counters = rig.host.device().counters();
     [counters.sectors_read, counters.sectors_written, counters.resets]
+}
+
+/// Sectors of every chunk are lost; then each block before a write pointer is read alone, and those that fail are counted.
+fn assert_lost(rig: &mut Rig, pointers: &[u64], label: &str) {
+    let chunks = rig.host.device().config().geometry.chunks_per_pu * UNITS;
+    for (chunk, sector) in (0..chunks).flat_map(|chunk| [3, 9, 18].map(|sector| (chunk, sector))) {
+        let (kind, chunk) = (FaultKind::UnrecoveredRead, ChunkId(chunk));
+        let fault = ScheduledFault { kind, chunk, sector: Some(sector), times: u32::MAX };
+        rig.host.device_mut().schedule_fault(fault);
+    }
+    let (mut lost, geometry) = (0, rig.geometry());
+    let before = (count(rig, "read_failed_sectors"), count(rig, "read_again_sectors"));
+    for (zone, &pointer) in (0..).zip(pointers) {
+        let start = geometry.start_of(zone);
+        for block in start..start + pointer {
+            let (status, _) = rig.read(block, 1);
+            assert!(status.is_success() || status == Status::UNRECOVERED_READ, "{label}: {status}");
+            lost += u64::from(!status.is_success());
+        }
+    }
+    println!("{label}: {lost} blocks before {pointers:?} are lost");
+    assert!(lost > 0, "{label}: no block is lost");
+    assert_eq!(count(rig, "read_failed_sectors") - before.0, lost, "{label}");
+    let again = count(rig, "read_again_sectors") - before.1;
+    assert!(again >= lost && again.is_multiple_of(lost), "{label}: {again} tries of {lost} blocks");
 }
 
 #[test]
@@ -86,5 +112,6 @@ fn blocks_of_the_host_and_programs_reads_and_resets_of_the_drive_are_counted() {
         assert_eq!(of("programmed_sectors"), written - before[1], "{label}: programs");
         assert_eq!(of("resets"), resets - before[2], "{label}: resets");
         assert!(of("resets") > 50 && of("data_written_sectors") <= user_written, "{label}");
+        assert_lost(&mut rig, &pointers, &label);
     }
 }
