@@ -5,7 +5,8 @@
 Rows: round, the attack, reads and p50, p99 and the longest in microseconds, alone and beside it. Attackers have the lowest priority
 (19 steps below), or where cores are few the client would wait for its slices of the processor behind theirs, and not for the
 server. With `fifo`, which wants the right to it, server and client are scheduled in real time, so that neither attackers nor
-anybody else on the machine are in their way, and attackers have priority over everybody else.
+anybody else on the machine are in their way, and attackers have priority over everybody else. MEMORY of the environment is what the
+drive's content takes before (64MiB): who writes megabytes waits for what is taken later, and that is not the server's doing.
 """
 
 import csv
@@ -20,6 +21,7 @@ import tempfile
 import time
 
 KEYS, VALUE = 20_000, b"v" * 1000
+MEMORY = os.environ.get("MEMORY", "64MiB")
 DRIVE = ["--drive", "westlake", "--set", "media.read=2us", "--set", "media.program=5us", "--place", "pu:0-15"]
 
 
@@ -43,6 +45,8 @@ def answer(file):
             answer(file)
     elif line[:1] == b"$" and int(line[1:]) >= 0:
         file.read(int(line[1:]) + 2)
+    elif line[:1] == b"-":
+        raise SystemExit(f"the server answered {line.decode().strip()}")
     elif not line:
         raise ConnectionError("the server closed the connection")
 
@@ -78,12 +82,16 @@ def idle(path):
 
 
 MGET = command(b"MGET", *[b"key:%d" % number for number in range(5000)])
+# Its last key exists, so that all are looked at.
+MSETNX = command(b"MSETNX", *[word for number in range(5000) for word in (b"new:%d" % number, b"v")], b"key:0", b"v")
 ATTACKS = {
     "30 slow readers": (slow_reader, 30, ()),
     "4 times MGET of 5000 keys": (ask_again, 4, (MGET,)),
     "4 times KEYS": (ask_again, 4, (command(b"KEYS", b"*none*"),)),
     "4 times SCAN of all keys": (ask_again, 4, (command(b"SCAN", b"0", b"COUNT", b"100000"),)),
     "4 times SET of 8 MiB": (ask_again, 4, (command(b"SET", b"long", b"x" * (8 << 20)),)),
+    "4 times SETRANGE at the end of 8 MiB": (ask_again, 4, (command(b"SETRANGE", b"ranged", b"%d" % ((8 << 20) - 5), b"patch"),)),
+    "4 times MSETNX of 5000 keys": (ask_again, 4, (MSETNX,)),
     "1000 idle connections": (idle, 1, ()),
 }
 
@@ -132,7 +140,7 @@ def main():
     table.writerow(["round", "attack", "beside", "reads", "p50_us", "p99_us", "max_us"])
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/s"
-        serve = [ocssd, "serve", *DRIVE, "--target", "kv", "--resp", f"unix:{path}", "--memory", "64MiB"]
+        serve = [ocssd, "serve", *DRIVE, "--target", "kv", "--resp", f"unix:{path}", "--memory", MEMORY]
         serve = ["chrt", "--fifo", "50", *serve] if realtime else serve
         with subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             while not os.path.exists(path):

@@ -5,7 +5,8 @@
 A client that asks at any moment waits for what is left of the round that goes on, and its own requests take a few more. So the
 lengths are by time: half of the time that the server works is in rounds longer than `half_us`, a hundredth in rounds longer than
 `p99_us`. Processor time, so that it does not matter who else is on the machine, and neither do slices that the client waits for.
-Needs `perf`, and the rights for it; rows of build, round, the attack, rounds, seconds of processor time, and microseconds.
+MEMORY of the environment is as in resp.py. Needs `perf`, and the rights for it; rows of build, round, the attack, rounds, seconds
+of processor time, and microseconds.
 """
 
 import csv
@@ -75,7 +76,7 @@ def main():
     table.writerow(["build", "round", "attack", "rounds", "cpu_s", "half_us", "p90_us", "p99_us", "max_us"])
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/s"
-        serve = [ocssd, "serve", *resp.DRIVE, "--target", "kv", "--resp", f"unix:{path}", "--memory", "64MiB"]
+        serve = [ocssd, "serve", *resp.DRIVE, "--target", "kv", "--resp", f"unix:{path}", "--memory", resp.MEMORY]
         with subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             while not os.path.exists(path):
                 time.sleep(0.05)
