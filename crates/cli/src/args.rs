@@ -502,7 +502,7 @@ pub struct SimulateArgs {
     pub only: Option<Steps>,
     /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc,
     /// write-next-unit, early-close, reset-failure, latency-spike, wear-out, failed-commands, transient-read,
-    /// half-reset, paired-loss, misdirected-read, stale-reports, low-reports, garbled-reports
+    /// half-reset, paired-loss, misdirected-read, stale-reports, low-reports, garbled-reports, hidden-reports
     #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',', conflicts_with_all = OF_MANY_SEEDS)]
     pub without: Vec<PlanPart>,
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one

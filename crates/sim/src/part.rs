@@ -50,11 +50,13 @@ pub enum PlanPart {
     LowReports,
     /// Chunk reports are garbled.
     GarbledReports,
+    /// Chunk reports are too low, and hide all of other chunks.
+    HiddenReports,
 }
 
 impl PlanPart {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::MountCuts,
         Self::OptionChanges,
         Self::FactoryBad,
@@ -73,6 +75,7 @@ impl PlanPart {
         Self::StaleReports,
         Self::LowReports,
         Self::GarbledReports,
+        Self::HiddenReports,
     ];
 
     /// Its name, as it is given on a command line.
@@ -97,6 +100,7 @@ impl PlanPart {
             Self::StaleReports => "stale-reports",
             Self::LowReports => "low-reports",
             Self::GarbledReports => "garbled-reports",
+            Self::HiddenReports => "hidden-reports",
         }
     }
 
@@ -141,6 +145,7 @@ impl PlanPart {
             Self::StaleReports => leave_out_reports(&mut plan.steps, Untrue::Stale),
             Self::LowReports => leave_out_reports(&mut plan.steps, Untrue::Low),
             Self::GarbledReports => leave_out_reports(&mut plan.steps, Untrue::Garbled),
+            Self::HiddenReports => leave_out_reports(&mut plan.steps, Untrue::Hidden),
         }
     }
 }

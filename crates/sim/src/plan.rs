@@ -139,6 +139,7 @@ impl fmt::Display for Step {
                 let are = match how {
                     Untrue::Stale => "behind",
                     Untrue::Low => "too low",
+                    Untrue::Hidden => "too low, and hide all of other chunks",
                     Untrue::Garbled => "garbled",
                 };
                 write!(f, "chunk reports are {are} after the next power cycle ({share} ppb of the chunks)")

@@ -131,6 +131,12 @@ impl Watched {
         self.stale.count()
     }
 
+    /// Chunks whose reports hid all that was written when the power came back.
+    #[must_use]
+    pub const fn hidden_reports(&self) -> u32 {
+        self.stale.hidden()
+    }
+
     /// The chunks a write, copy or reset names are looked up by the drive, whatever becomes of it.
     fn look_up(&mut self, command: &Command, buffers: &Buffers) {
         match (command.op, command.addresses) {
@@ -242,8 +248,7 @@ impl Watched {
     pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
         let report = self.flash.power_cut(now, prng)?;
         let table = if self.stale.is_kept() { self.table() } else { Vec::new() };
-        let window = self.flash.geometry().mw_cunits;
-        self.stale.power_cycled(&table, window);
+        self.stale.power_cycled(&table, self.flash.geometry());
         for (first, count) in self.flash.take_lost_pairs() {
             (first.sector..first.sector + count).for_each(|sector| self.lose(Ppa::new(first.chunk, sector)));
         }

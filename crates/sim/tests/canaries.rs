@@ -160,6 +160,7 @@ canaries! {
     checkpoint_ahead_of_discard_is_found: "checkpoint-ahead-of-discard", Tiny;
     drive_error_is_early_close_is_found: "drive-error-is-early-close", Tiny;
     padding_unchecked_is_found: "padding-unchecked", Tiny;
+    hidden_report_believed_is_found: "hidden-report-believed", Tiny;
 }
 
 canaries! {

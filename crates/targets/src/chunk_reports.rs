@@ -9,9 +9,11 @@
 //!
 //! What MW_CUNITS hides cannot be read. So an OPEN chunk of a drive with such a window is in doubt as it is: one write is sent to
 //! where it is out of order and costs the media nothing, and the report is true then. Padding would find out, too, but costs
-//! MW_CUNITS of every open chunk at every mount. FREE chunks of which all is hidden are not found: they are too many to write to
-//! each. A report that says more than is written is found by a mount's padding; where it pads no further than content needs, it
-//! asks for the last sector that can be read, too. Deliberately not here: the writes themselves, for padding is the target's own.
+//! MW_CUNITS of every open chunk at every mount. A chunk that is shown as FREE or OFFLINE may be one of which all is hidden.
+//! They are too many to write to each at every mount, and a drive keeps its table over power cycles (OCSSD 2.0, Get Log Page); but
+//! if it was caught, because it says something else of a chunk once it has looked at it, each of them is written to. A report that
+//! says more than is written is found by a mount's padding; where it pads no further than content needs, it asks for the last
+//! sector that can be read, too. Deliberately not here: the writes themselves, for padding is the target's own.
 
 use crate::mount_error::{MountError, look_at_reads};
 use crate::read_again;
@@ -20,6 +22,7 @@ use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, ChunkDescriptor, ChunkId, ChunkState, Command, Geometry, Op, PlaneMode,
     Ppa, Status, Tag, VECTOR_MAX,
 };
+use std::collections::BTreeSet;
 
 /// Commands of a batch (chosen: as many as other reads of mounts).
 const BATCH: usize = 64;
@@ -43,6 +46,8 @@ pub struct Doubt {
     pub chunk: ChunkId,
     /// The first sector of a unit that is written.
     pub sector: u32,
+    /// What the drive says of it.
+    pub report: ChunkDescriptor,
 }
 
 /// What a read gave of a sector.
@@ -124,11 +129,11 @@ pub fn doubts(
     for &chunk in chunks {
         let report = device.chunk(chunk);
         if impossible(&geometry, &report).is_some() {
-            doubts.push(Doubt { chunk, sector: last });
+            doubts.push(Doubt { chunk, sector: last, report });
             continue;
         }
         let (behind, before) = places(&geometry, &report, look);
-        let doubt = Doubt { chunk, sector: place_of_write(&geometry, &report) };
+        let doubt = Doubt { chunk, sector: place_of_write(&geometry, &report), report };
         asked.extend(behind.map(|sector| (doubt, sector, false)));
         asked.extend(before.map(|sector| (doubt, sector, true)));
         let is_unread = look == Look::Around && before.is_none() && report.state == ChunkState::Open;
@@ -145,6 +150,24 @@ pub fn doubts(
     doubts.dedup_by_key(|doubt| doubt.chunk);
     assert!(doubts.len() <= chunks.len(), "more chunks are in doubt than there are");
     Ok(doubts)
+}
+
+/// The others among `chunks` of which MW_CUNITS may hide all, if the drive was told to write to those in doubt and says something
+/// else of one than it did: its other reports are no better than that one was. None of a drive that was not caught.
+pub fn others(device: &dyn BlockingDevice, chunks: &[ChunkId], doubts: &[Doubt]) -> Vec<Doubt> {
+    let geometry = device.geometry();
+    // Into a chunk of one unit nothing can be written out of order.
+    let last = geometry.sectors_per_chunk - geometry.ws_opt;
+    let is_caught = doubts.iter().any(|doubt| device.chunk(doubt.chunk) != doubt.report);
+    if geometry.mw_cunits == 0 || last == 0 || !is_caught {
+        return Vec::new();
+    }
+    let told: BTreeSet<ChunkId> = doubts.iter().map(|doubt| doubt.chunk).collect();
+    let others = chunks.iter().filter(|chunk| !told.contains(chunk));
+    let shows_nothing = |doubt: &Doubt| matches!(doubt.report.state, ChunkState::Free | ChunkState::Offline);
+    let others =
+        others.map(|&chunk| Doubt { chunk, sector: last, report: device.chunk(chunk) }).filter(shows_nothing);
+    others.collect()
 }
 
 /// Looks at the chunks in doubt again, when the drive was told to write to them, or could not be.

@@ -9,7 +9,8 @@ use crate::stale_reports::Untrue;
 use crate::watched::BILLION;
 
 /// Worlds of a hundred, of any size, in which reports are not true in each way (chosen: as many with content hidden as without).
-const PERCENT: [(Untrue, u64); 3] = [(Untrue::Stale, 12), (Untrue::Low, 6), (Untrue::Garbled, 6)];
+const PERCENT: [(Untrue, u64); 4] =
+    [(Untrue::Stale, 12), (Untrue::Low, 6), (Untrue::Garbled, 6), (Untrue::Hidden, 6)];
 
 /// Makes one of such worlds of a plan, now and then. A drive on a disk begins with what the disk has.
 pub(super) fn draw(draw: &mut Draw, plan: &mut WorldPlan) {

@@ -72,6 +72,11 @@ impl<C: Contract> World<C> {
             self.device_mut().inner_mut().begin_instance();
             let stale = self.device().inner().stale_reports();
             self.tally.add("faults.reports_stale", u64::from(stale));
+            let hidden = self.device().inner().hidden_reports();
+            if hidden > 0 {
+                // Few worlds have any; those of others are told as they were.
+                self.tally.add("faults.reports_hidden", u64::from(hidden));
+            }
         }
         // A mount reads to learn whose each sector is: what comes from another place looks as good.
         self.device_mut().inner_mut().let_reads_be_misdirected(false);

@@ -99,6 +99,9 @@ pub enum Canary {
     /// The report of an OPEN chunk is believed once: the drive is not asked to look at it, and one that is written less far than it
     /// said is not filled again.
     ReportBelieved,
+    /// A drive that was caught with a report that is not true is believed the others: a chunk that it shows as FREE or OFFLINE is
+    /// not written to.
+    HiddenReportBelieved,
     /// A drive that fails a write is taken for one that closed the chunk: the buffer unit goes out again, elsewhere, for ever.
     DriveErrorIsEarlyClose,
     /// A barrier that the drive failed counts: what was not synced is said to be durable.
@@ -160,6 +163,7 @@ impl Canary {
         (Self::WindowForgotten, "window-forgotten"),
         (Self::LowReportBelieved, "low-report-believed"),
         (Self::ReportBelieved, "report-believed"),
+        (Self::HiddenReportBelieved, "hidden-report-believed"),
         (Self::ShardMisplaced, "shard-misplaced"),
         (Self::ChangedShardKept, "changed-shard-kept"),
         (Self::DiscardsOverflow, "discards-overflow"),

@@ -3,7 +3,7 @@
 //! Deliberately not here: what is read, and why.
 
 use super::page_tag;
-use crate::chunk_reports::{Doubt, Look, confirm, doubts};
+use crate::chunk_reports::{Doubt, Look, confirm, doubts, others};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
@@ -216,6 +216,13 @@ impl<'a> Media<'a> {
         let chunks: Vec<ChunkId> =
             (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
         let doubts = doubts(self.device, &chunks, Look::Open)?;
+        self.tell_to_look(&doubts)?;
+        let others = others(self.device, &chunks, &doubts);
+        self.tell_to_look(&others)
+    }
+
+    /// Has the drive look at chunks in doubt, by writes that it refuses.
+    fn tell_to_look(&mut self, doubts: &[Doubt]) -> Result<(), MountError> {
         let Geometry { ws_opt, sectors_per_chunk, .. } = *self.device.geometry();
         let padding = |doubt: &Doubt| {
             let to = (doubt.sector / ws_opt + 1) * ws_opt;
@@ -223,7 +230,7 @@ impl<'a> Media<'a> {
         };
         let paddings: Vec<Padding> = doubts.iter().map(padding).collect();
         self.pad(&paddings, ws_opt)?;
-        confirm(self.device, &doubts)
+        confirm(self.device, doubts)
     }
 
     fn fill(&mut self, buffer: BufId, count: u32) {

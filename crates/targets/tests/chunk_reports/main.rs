@@ -225,7 +225,31 @@ fn all_shown(flash: &Flash) -> Vec<(String, BTreeMap<ChunkId, ChunkDescriptor>)>
         assert!(!shown.is_empty(), "no OPEN chunk is written {sectors} sectors farther than its first");
         (format!("open, and written {sectors} sectors less far"), shown)
     };
-    UNTRUE.into_iter().map(untrue).chain(FARTHER.map(farther)).chain(NEARER.map(nearer)).collect()
+    let all = UNTRUE.into_iter().map(untrue).chain(FARTHER.map(farther)).chain(NEARER.map(nearer));
+    all.chain(all_hidden(flash)).collect()
+}
+
+/// Each OPEN chunk of which MW_CUNITS hides all shown as one without content, beside one of each unit that is shown too low.
+fn all_hidden(flash: &Flash) -> Vec<(String, BTreeMap<ChunkId, ChunkDescriptor>)> {
+    let chunks = (0..flash.geometry().chunk_count()).map(ChunkId).map(|chunk| (chunk, flash.chunk(chunk)));
+    let open: Vec<(ChunkId, ChunkDescriptor, u32)> = chunks
+        .filter(|(_, now)| now.state == ChunkState::Open)
+        .filter_map(|(chunk, now)| Some((chunk, now, now.write_pointer?)))
+        .collect();
+    let low = open.iter().filter(|&&(.., at)| at > WINDOW);
+    let low: BTreeMap<ChunkId, ChunkDescriptor> =
+        low.map(|&(chunk, now, _)| (chunk, ChunkDescriptor { write_pointer: Some(4), ..now })).collect();
+    let is_caught =
+        |chunk: ChunkId| low.keys().any(|low| flash.geometry().pu_of(*low) == flash.geometry().pu_of(chunk));
+    let of = |(what, state, write_pointer): (&str, ChunkState, Option<u32>)| {
+        let hidden = open.iter().filter(|&&(chunk, _, at)| at <= WINDOW && is_caught(chunk));
+        let mut shown: BTreeMap<ChunkId, ChunkDescriptor> =
+            hidden.map(|&(chunk, now, _)| (chunk, ChunkDescriptor { state, write_pointer, ..now })).collect();
+        println!("{} chunks of which all is hidden are shown as {what}", shown.len());
+        shown.extend(&low);
+        (format!("{what}, and all of it hidden"), shown)
+    };
+    [("free", ChunkState::Free, Some(0)), ("offline", ChunkState::Offline, None)].map(of).to_vec()
 }
 
 fn finds_all(kind: &str) {

@@ -3,7 +3,7 @@
 //! Deliberately not here: what is read and written, and why.
 
 use super::super::writer::name_sectors;
-use crate::chunk_reports::{Doubt, Look, confirm, doubts};
+use crate::chunk_reports::{Doubt, Look, confirm, doubts, others};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
@@ -156,16 +156,31 @@ impl<'a> Media<'a> {
             (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk))).collect();
         let look = if is_read_only { Look::Behind } else { Look::Around };
         let doubts = doubts(device, &chunks, look)?;
-        if !is_read_only && !doubts.is_empty() {
-            let mut media = Media::new(device, unit, packed);
-            let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
-            let runs: Vec<Run> = doubts.iter().map(run).collect();
-            let written = media.write(&runs, &[]);
-            media.end();
-            // Of most the drive says that it is no place to write to.
-            let _: Written = written?;
+        if is_read_only {
+            return confirm(device, &doubts);
         }
-        confirm(device, &doubts)
+        Self::tell_to_look(device, &doubts, (unit, packed))?;
+        let others = others(device, &chunks, &doubts);
+        Self::tell_to_look(device, &others, (unit, packed))
+    }
+
+    /// Has the drive look at chunks in doubt, by writes that it refuses.
+    fn tell_to_look(
+        device: &mut dyn BlockingDevice,
+        doubts: &[Doubt],
+        (unit, packed): (u32, bool),
+    ) -> Result<(), MountError> {
+        if doubts.is_empty() {
+            return Ok(());
+        }
+        let mut media = Media::new(device, unit, packed);
+        let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
+        let runs: Vec<Run> = doubts.iter().map(run).collect();
+        let written = media.write(&runs, &[]);
+        media.end();
+        // Of most the drive says that it is no place to write to.
+        let _: Written = written?;
+        confirm(device, doubts)
     }
 
     /// Runs a batch.

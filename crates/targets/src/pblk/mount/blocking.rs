@@ -4,7 +4,7 @@
 
 use super::super::canary::Canary;
 use super::super::options::Options;
-use crate::chunk_reports::{Doubt, Look, confirm, doubts};
+use crate::chunk_reports::{Doubt, Look, confirm, doubts, others};
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
@@ -232,10 +232,20 @@ impl<'a> Batches<'a> {
         if self.options.has_canary(Canary::ReportBelieved) {
             doubts.retain(|doubt| self.device.chunk(doubt.chunk).state != ChunkState::Open);
         }
+        self.tell_to_look(&doubts, unit)?;
+        let others = others(self.device, &chunks, &doubts);
+        if others.is_empty() || self.options.has_canary(Canary::HiddenReportBelieved) {
+            return Ok(());
+        }
+        self.tell_to_look(&others, unit)
+    }
+
+    /// Has the drive look at chunks in doubt, by writes that it refuses.
+    fn tell_to_look(&mut self, doubts: &[Doubt], unit: u32) -> Result<(), MountError> {
         let run = |doubt: &Doubt| Run { first: Ppa::new(doubt.chunk, doubt.sector), count: unit };
         let runs: Vec<Run> = doubts.iter().map(run).collect();
         self.fill(&runs, unit)?;
-        confirm(self.device, &doubts)
+        confirm(self.device, doubts)
     }
 
     /// Writes a head of `count` sectors. False if the media did not take it.
