@@ -7,7 +7,7 @@
 use super::ready::Ready;
 use super::record::UNIT_HEADER_BYTES;
 use super::sizes::Sizes;
-use ocssd_base::usize_of;
+use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{Append, PhysicalAddress, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers};
 use std::collections::{BTreeMap, VecDeque};
@@ -84,6 +84,8 @@ struct BufferUnit {
     unit: UnitIndex,
     /// The sequence of its first record; 0 if it has none.
     first_sequence: u64,
+    /// When it was given out last.
+    sent: Nanos,
 }
 
 /// The buffer units of an instance.
@@ -121,6 +123,7 @@ impl BufferUnits {
             at: None,
             unit: UnitIndex(0),
             first_sequence: 0,
+            sent: Nanos::ZERO,
         };
         Self {
             buffer_units: (0..count).map(&mut buffer_unit).collect(),
@@ -246,8 +249,9 @@ impl BufferUnits {
     }
 
     /// The next buffer unit to be written, if its unit has room for a write.
-    pub fn next_ready(&mut self) -> Option<BufferUnitId> {
+    pub fn next_ready(&mut self, now: Nanos) -> Option<BufferUnitId> {
         let buffer_unit = self.ready.next()?;
+        self.buffer_unit_mut(buffer_unit).sent = now;
         assert_eq!(
             self.buffer_unit(buffer_unit).state,
             BufferUnitState::Closed,
@@ -270,8 +274,8 @@ impl BufferUnits {
     }
 
     /// A write ended well: the buffer unit is durable.
-    pub fn written(&mut self, buffer_unit: BufferUnitId) {
-        self.ended(buffer_unit);
+    pub fn written(&mut self, now: Nanos, buffer_unit: BufferUnitId) {
+        self.ended(now, buffer_unit);
         let pool = self.buffer_unit(buffer_unit).stream.pool();
         assert!(self.on_their_way[pool] > 0, "{buffer_unit:?} was not on its way");
         self.on_their_way[pool] -= 1;
@@ -283,19 +287,20 @@ impl BufferUnits {
     }
 
     /// A write failed: the buffer unit needs another place.
-    pub fn failed(&mut self, buffer_unit: BufferUnitId) {
-        self.ended(buffer_unit);
+    pub fn failed(&mut self, now: Nanos, buffer_unit: BufferUnitId) {
+        self.ended(now, buffer_unit);
         self.again.push_back(buffer_unit);
     }
 
-    fn ended(&mut self, buffer_unit: BufferUnitId) {
+    fn ended(&mut self, now: Nanos, buffer_unit: BufferUnitId) {
         assert_eq!(
             self.buffer_unit(buffer_unit).state,
             BufferUnitState::Closed,
             "{buffer_unit:?} was not being written"
         );
-        let unit = self.buffer_unit(buffer_unit).unit;
-        self.ready.ended(unit);
+        let BufferUnit { unit, sent, .. } = *self.buffer_unit(buffer_unit);
+        assert!(sent <= now, "{buffer_unit:?} was sent at {sent}, and ended at {now}");
+        self.ready.ended(unit, now.saturating_since(sent));
     }
 
     pub fn next_again(&self) -> Option<BufferUnitId> {

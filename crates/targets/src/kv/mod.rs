@@ -43,6 +43,7 @@ mod state;
 mod stats;
 mod stop;
 mod target;
+mod write_depth;
 
 #[cfg(feature = "canaries")]
 pub use canary::Canary;

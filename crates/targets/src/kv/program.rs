@@ -33,7 +33,7 @@ impl Kv {
         }
         any |= self.close_for_waiters();
         while self.flight.has_room(1)
-            && let Some(buffer_unit) = self.buffer_units.next_ready()
+            && let Some(buffer_unit) = self.buffer_units.next_ready(self.now)
         {
             self.program_unit(buffer_unit, buffers);
             any = true;
@@ -99,9 +99,9 @@ impl Kv {
             self.stop(status);
         }
         if status.is_success() {
-            self.buffer_units.written(buffer_unit);
+            self.buffer_units.written(self.now, buffer_unit);
         } else {
-            self.buffer_units.failed(buffer_unit);
+            self.buffer_units.failed(self.now, buffer_unit);
             self.stats.units_again += 1;
         }
         let mut events = Vec::new();

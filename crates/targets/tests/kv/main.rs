@@ -2,6 +2,7 @@
 //! (`ocssd-sim`).
 
 mod batches;
+mod beside_long;
 mod counters;
 mod long_values;
 mod lost_pages;

@@ -272,7 +272,10 @@ fn assemble(
     let (now, buffers) = (device.now(), device.buffers());
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let ready = Ready::new(space.shape.units(), options.writes_per_unit);
+    let shape = &space.shape;
+    let group = |unit| shape.pu(UnitIndex(unit)).0 / geometry.pus_per_group;
+    let groups: Vec<u32> = (0..shape.units()).map(group).collect();
+    let ready = Ready::new(&groups, options.writes_per_unit);
     let mut target = Kv {
         options: options.clone(),
         instance,
