@@ -8,12 +8,13 @@
 #[global_allocator]
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// jemalloc's own options (its manual page, "tuning"); the environment's `_RJEM_MALLOC_CONF` goes before them.
+/// jemalloc's own options (its manual page, "tuning"); the environment's `_RJEM_MALLOC_CONF` goes before them. Without the last one
+/// what has 8 MiB or more is given back to the system at once, and the next value as long finds new pages, to be cleared, again.
 #[expect(unsafe_code, reason = "jemalloc finds its options by the name of a symbol")]
 // SAFETY: this is the name and type jemalloc looks for, a pointer to text that ends with a zero, and no one else has it.
 #[unsafe(export_name = "_rjem_malloc_conf")]
 pub static OPTIONS: Option<&'static std::ffi::c_char> = {
-    const TEXT: &std::ffi::CStr = c"thp:always,metadata_thp:auto";
+    const TEXT: &std::ffi::CStr = c"thp:always,metadata_thp:auto,oversize_threshold:0";
     // SAFETY: a text that is never freed starts there.
     Some(unsafe { &*TEXT.as_ptr() })
 };

@@ -150,7 +150,7 @@ impl Kv {
         if record_bytes(key, content.bytes()) <= self.sizes.record_bytes_max {
             Value::Small(content)
         } else {
-            Value::Long(Writer::of(content.gathered(buffers)))
+            Value::Long(Writer::of(content, buffers))
         }
     }
 

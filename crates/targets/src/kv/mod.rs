@@ -16,6 +16,7 @@ mod canary;
 mod change;
 mod checkpoint;
 mod collect;
+mod copy_budget;
 mod describe;
 mod flight;
 mod index;

@@ -9,7 +9,16 @@ use super::record::{RecordHeader, RecordKind};
 use super::state::{Kv, record_bytes};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Buffers;
-use ocssd_lightnvm::interface::{Content, StageId, StageOp, StageRefusal};
+use ocssd_lightnvm::interface::{Content, Piece, StageId, StageOp, StageRefusal};
+
+/// Where the rest of a value is.
+#[derive(Clone, Debug)]
+enum Rest {
+    /// In a row where the request has it until its reply.
+    Row(Piece),
+    /// Here, from one of its bytes on.
+    Kept(Vec<u8>, usize),
+}
 
 /// A value that is being written.
 #[derive(Clone, Debug)]
@@ -18,16 +27,17 @@ pub(super) struct Writer {
     value: Option<u64>,
     /// Bytes in pieces.
     written: u32,
-    /// What follows.
-    content: Vec<u8>,
-    /// Bytes of `content` that are in pieces.
-    at: usize,
+    rest: Rest,
 }
 
 impl Writer {
-    /// All of a value.
-    pub const fn of(content: Vec<u8>) -> Self {
-        Self { value: None, written: 0, content, at: 0 }
+    /// All of a value: it is copied here if it does not lie in a row.
+    pub fn of(content: Content, buffers: &Buffers) -> Self {
+        let rest = match (content, content.row(buffers)) {
+            (Content::Piece(piece), Some(_)) => Rest::Row(piece),
+            _ => Rest::Kept(content.gathered(buffers), 0),
+        };
+        Self { value: None, written: 0, rest }
     }
 
     /// The number of the value; 0 of one without a piece.
@@ -41,7 +51,38 @@ impl Writer {
     }
 
     fn left(&self) -> usize {
-        self.content.len() - self.at
+        match &self.rest {
+            Rest::Row(piece) => usize_of(piece.bytes),
+            Rest::Kept(content, at) => content.len() - at,
+        }
+    }
+
+    /// More of it comes.
+    fn extend(&mut self, content: &Content, buffers: &Buffers) {
+        let Rest::Kept(kept, _) = &mut self.rest else { unreachable!("what is staged is kept") };
+        content.gather(buffers, kept);
+    }
+
+    /// So many bytes are in one more piece.
+    fn has_written(&mut self, bytes: u32) {
+        self.written += bytes;
+        match &mut self.rest {
+            Rest::Row(piece) => {
+                (piece.first_byte, piece.bytes) = (piece.first_byte + bytes, piece.bytes - bytes);
+            }
+            Rest::Kept(content, at) => {
+                *at += usize_of(bytes);
+                assert!(*at <= content.len(), "{at} bytes of {} are written", content.len());
+            }
+        }
+    }
+
+    /// What is written is forgotten.
+    fn forget_written(&mut self) {
+        if let Rest::Kept(content, at) = &mut self.rest {
+            content.drain(..*at);
+            *at = 0;
+        }
     }
 }
 
@@ -94,13 +135,13 @@ impl Kv {
     pub(super) fn change_stage(&mut self, op: &StageOp, buffers: &Buffers) {
         match *op {
             StageOp::Open { stage, bytes } => {
-                let before =
-                    self.stages.insert(stage, Stage { bytes, staged: 0, writer: Writer::of(Vec::new()) });
+                let writer = Writer::of(Content::Empty, buffers);
+                let before = self.stages.insert(stage, Stage { bytes, staged: 0, writer });
                 assert!(before.is_none(), "stage {} is opened twice", stage.0);
             }
             StageOp::Append { stage, content, .. } => {
                 let found = self.stages.get_mut(&stage).expect("it was looked at");
-                found.writer.content.extend_from_slice(&content.gathered(buffers));
+                found.writer.extend(&content, buffers);
                 found.staged += content.bytes();
                 assert!(found.staged <= found.bytes, "a stage has more than {} bytes", found.bytes);
             }
@@ -128,41 +169,45 @@ impl Kv {
         is_written
     }
 
-    /// Writes the pieces of a value, as far as there are buffer units; the last one only if it is to end. True if all are written.
+    /// Writes the pieces of a value, as far as there are buffer units and this turn may copy; the last one only if it is to end.
+    /// True if all are written.
     pub(super) fn write_pieces(&mut self, writer: &mut Writer, to_end: bool, buffers: &mut Buffers) -> bool {
         let piece = self.sizes.piece_bytes();
-        assert!(
-            piece > 0 && writer.at <= writer.content.len(),
-            "{} bytes of {} are written",
-            writer.at,
-            writer.content.len()
-        );
+        assert!(piece > 0, "a piece holds nothing");
         if writer.value.is_none() {
             writer.value = Some(self.next_sequence());
         }
-        let value = writer.value();
         while writer.left() >= usize_of(piece) || to_end && writer.left() > 0 {
             let bytes = u32::try_from(writer.left()).unwrap_or(u32::MAX).min(piece);
-            if !self.make_room(Stream::Long, std::iter::once(record_bytes(0, bytes))) {
+            if !self.make_room(Stream::Long, std::iter::once(record_bytes(0, bytes)))
+                || !self.copies.take(bytes)
+            {
                 return false;
             }
-            let payload = &writer.content[writer.at..writer.at + usize_of(bytes)];
-            let single = self.single(RecordKind::Piece, &[], payload);
-            let header = RecordHeader { value, offset: writer.written, ..single };
-            let at = self.append(Stream::Long, &header, (&[], payload), buffers);
-            let before = self.long.set(value, ValuePiece { offset: writer.written, bytes, at: Some(at) });
-            assert!(before.is_none(), "piece {} of value {value} is written twice", writer.written);
-            writer.written += bytes;
-            writer.at += usize_of(bytes);
+            self.write_piece(writer, bytes, buffers);
         }
-        writer.content.drain(..writer.at);
-        assert!(
-            !to_end || writer.content.is_empty(),
-            "a value ended with {} bytes left",
-            writer.content.len()
-        );
-        assert!(writer.content.len() < usize_of(piece), "a piece was left behind");
-        writer.at = 0;
+        writer.forget_written();
+        assert!(!to_end || writer.left() == 0, "a value ended with {} bytes left", writer.left());
+        assert!(writer.left() < usize_of(piece), "a piece was left behind");
         true
+    }
+
+    /// Writes so many bytes of a value as its next piece; there is room for it.
+    fn write_piece(&mut self, writer: &mut Writer, bytes: u32, buffers: &mut Buffers) {
+        let (value, offset) = (writer.value(), writer.written());
+        let header = RecordHeader { value, offset, ..self.single_of(RecordKind::Piece, 0, bytes) };
+        let at = match &writer.rest {
+            Rest::Row(piece) => {
+                let content = Content::Piece(Piece { bytes, ..*piece });
+                self.append_content(Stream::Long, &header, (&[], &content), buffers)
+            }
+            Rest::Kept(content, at) => {
+                let payload = &content[*at..*at + usize_of(bytes)];
+                self.append(Stream::Long, &header, (&[], payload), buffers)
+            }
+        };
+        let before = self.long.set(value, ValuePiece { offset, bytes, at: Some(at) });
+        assert!(before.is_none(), "piece {offset} of value {value} is written twice");
+        writer.has_written(bytes);
     }
 }

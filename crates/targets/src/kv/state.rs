@@ -7,6 +7,7 @@ use super::canary::Canary;
 use super::change::Taking;
 use super::checkpoint::CheckpointState;
 use super::collect::GarbageCollection;
+use super::copy_budget::CopyBudget;
 use super::flight::Purpose;
 use super::index::{Found, Index, Location};
 use super::index_pages::{IndexPages, page_record_bytes};
@@ -103,6 +104,8 @@ pub struct Kv {
     pub(super) resets: BTreeMap<UnitIndex, u32>,
     /// The instance is being mounted: nothing but its checkpoint goes on.
     pub(super) is_mounting: bool,
+    /// What may be copied of long values before the host looks at others.
+    pub(super) copies: CopyBudget,
     pub(super) work_due: bool,
     pub(super) now: Nanos,
     pub(super) stats: KvStats,

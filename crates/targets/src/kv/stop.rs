@@ -85,7 +85,9 @@ impl Kv {
             || self.checkpoint.is_writing()
             || self.buffer_units.has_ready()
             || self.buffer_units.next_again().is_some();
-        if !waits || self.flight.len() > 0 || self.refuses_changes().is_some() {
+        // What waits for the next turn goes on in it.
+        let goes_on = self.flight.len() > 0 || self.copies.is_waited_for();
+        if !waits || goes_on || self.refuses_changes().is_some() {
             return false;
         }
         let closes = |kv: &mut Self| Stream::ALL.into_iter().any(|stream| kv.buffer_units.close(stream));

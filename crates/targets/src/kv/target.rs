@@ -106,11 +106,12 @@ impl Target for Kv {
     }
 
     fn deadline(&self) -> Option<Nanos> {
-        self.flight.deadline()
+        if self.copies.is_waited_for() { Some(self.now) } else { self.flight.deadline() }
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<KvReply>) {
         self.now = now;
+        self.work_due |= self.copies.renew();
         while out.has_room() {
             let Some(command) = self.next_command(&mut out.buffers) else { break };
             out.command(command);

@@ -19,6 +19,7 @@ use super::buffer_units::BufferUnits;
 use super::canary::Canary;
 use super::checkpoint::CheckpointState;
 use super::collect::GarbageCollection;
+use super::copy_budget::CopyBudget;
 use super::flight::Purpose;
 use super::index::Index;
 use super::index_pages::{IndexPages, page_record_bytes};
@@ -247,6 +248,11 @@ fn wear_of(
     ChunkWear::new(sizes.wear_bound, found.map_or(&[][..], |found| &found.wear), &wear_index)
 }
 
+/// Of each unit the group of the drive that it is in.
+fn groups_of(shape: &InstanceGeometry, geometry: &Geometry) -> Vec<u32> {
+    (0..shape.units()).map(|unit| shape.pu(UnitIndex(unit)).0 / geometry.pus_per_group).collect()
+}
+
 fn assemble(
     device: &mut dyn BlockingDevice,
     options: &Options,
@@ -271,11 +277,7 @@ fn assemble(
         index.places().chain(index.released()).map(|place| u64::from(page_record_bytes(place))).sum();
     let (now, buffers) = (device.now(), device.buffers());
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
-    let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let shape = &space.shape;
-    let group = |unit| shape.pu(UnitIndex(unit)).0 / geometry.pus_per_group;
-    let groups: Vec<u32> = (0..shape.units()).map(group).collect();
-    let ready = Ready::new(&groups, options.writes_per_unit);
+    let ready = Ready::new(&groups_of(&space.shape, &geometry), options.writes_per_unit);
     let mut target = Kv {
         options: options.clone(),
         instance,
@@ -284,7 +286,7 @@ fn assemble(
         pages: IndexPages::new(&sizes, of_pages, buffers),
         gc: GarbageCollection::new(&sizes, options.seed, buffers),
         checkpoint: CheckpointState::new(io, pages.newest.next(), covered),
-        flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
+        flight: Flight::<Purpose>::new(COMMANDS_MAX, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
         queue: Queue::default(),
         taking: None,
         stages: BTreeMap::new(),
@@ -302,6 +304,7 @@ fn assemble(
         changes: Changes::Taken,
         resets: BTreeMap::new(),
         is_mounting: true,
+        copies: CopyBudget::new(),
         work_due: true,
         now,
         stats: KvStats::default(),
