@@ -209,7 +209,15 @@ impl History {
 
     /// Forgets what neither a read since `oldest_read` nor a power cut can show.
     pub fn prune(&mut self, oldest_read: Moment) {
-        self.changes.retain(|change| !change.buried || change.overwritten.is_none_or(|at| at >= oldest_read));
+        self.retain(|change| !change.buried || change.overwritten.is_none_or(|at| at >= oldest_read));
+    }
+
+    /// Only these count from now on. What was harmed of the others is on media all the same.
+    fn retain(&mut self, counts: impl Fn(&Change) -> bool) {
+        let gone = self.changes.iter().filter(|change| change.is_harmed && !counts(change));
+        let gone: Vec<Content> = gone.map(|change| change.content).collect();
+        gone.into_iter().for_each(|content| self.is_ruined(content));
+        self.changes.retain(counts);
     }
 
     fn is_readable(change: &Change, sent: Moment) -> bool {
@@ -282,7 +290,7 @@ impl History {
 
     /// The power went: any change that is not buried may be what is left, sent ones that were never answered too.
     pub fn power_cut(&mut self) {
-        self.changes.retain(|change| !change.buried);
+        self.retain(|change| !change.buried);
         for change in &mut self.changes {
             (change.overwritten, change.is_untold, change.is_old) = (None, false, true);
             // Whether it is there will be seen: a flush that comes now does not make durable what is gone.
@@ -459,6 +467,27 @@ mod tests {
         assert!(history.may_fail(at(6)));
         history.power_cut();
         assert!(!history.may_fail(at(7)), "this mount finds write 6");
+    }
+
+    #[test]
+    fn a_version_that_was_harmed_comes_back_when_nothing_tells_of_the_durable_one_after_it() {
+        for prunes in [false, true] {
+            let mut history = History::default();
+            history.sent(5, at(1), false);
+            history.made(at(1), at(2));
+            history.durable(at(1));
+            history.harmed(5);
+            history.sent(6, at(3), false);
+            history.made(at(3), at(4));
+            history.durable(at(3));
+            if prunes {
+                history.prune(at(5));
+            }
+            history.power_cut();
+            assert!(!history.may_fail(at(6)), "write 6 is there");
+            history.untold(6);
+            assert!(history.may_fail(at(6)), "nothing tells of write 6, and write 5 cannot be read");
+        }
     }
 
     #[test]
