@@ -89,11 +89,19 @@ fn a_write_astray_is_not_moved_as_the_newest_version_of_its_block() {
     assert_ends_well_at(Size::Any, kind, 1);
 }
 
-/// A version that a write astray had harmed was behind a flushed one, and forgotten; then what tells of the flushed one was lost, too.
+/// A version that a write astray had harmed was behind a flushed one, and forgotten; then what tells of the flushed one was lost,
+/// too.
 #[test]
 fn a_harmed_version_that_is_found_again_is_excused() {
     let kind = registry::find("block_ssd").expect("a kind");
     assert_ends_well_at(Size::Any, kind, 154);
+}
+
+/// Every line had a failed write, and was emptied for it into the next.
+#[test]
+fn a_target_as_linux_makes_it_has_lines_without_failed_writes() {
+    let kind = registry::find("linux-pblk").expect("a kind");
+    assert_ends_well_at(Size::Any, kind, 199);
 }
 
 /// Checkpoints that one power cut after the other left incomplete kept a line each until the next was complete, and users' writes

@@ -5,6 +5,7 @@
 
 use super::target::has_two_logs;
 use super::{Draw, Size};
+use crate::watched::BILLION;
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, PlaneReads, Scheduler, Suspension};
 use ocssd_flash::{Config, presets};
@@ -155,4 +156,18 @@ pub(super) fn draw_faults(draw: &mut Draw, config: &mut Config) {
         config.wear.endurance = draw.between(8, 60);
         config.wear.initial_cycles = 0;
     }
+}
+
+/// Linux empties a line in which a write failed as soon as it is closed, into others: where each of them has such a write, too,
+/// that never ends (docs/linux-pblk.md). Of a target as Linux makes it more than half of the lines are without one.
+pub(super) fn spare_lines(config: &mut Config, units: usize, target: &str) {
+    if target != "linux-pblk" {
+        return;
+    }
+    let Geometry { sectors_per_chunk, ws_opt, .. } = config.geometry;
+    let writes = u32::try_from(units).expect("fewer units than 2^32") * (sectors_per_chunk / ws_opt);
+    assert!(writes > 0, "a line takes writes");
+    let most = BILLION / writes / 4;
+    config.faults.write_next_unit = config.faults.write_next_unit.min(most);
+    config.faults.early_close = config.faults.early_close.min(most);
 }

@@ -193,6 +193,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> WorldPlan {
     let asked = &Asked { may_lose_content: asked.may_lose_content && is_one_interface, ..*asked };
     if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
+        drive::spare_lines(&mut config, units.len(), target);
     }
     if !others.is_empty() && size == Size::Tiny {
         beside::enlarge(&mut config.geometry, 1 + others.len());
