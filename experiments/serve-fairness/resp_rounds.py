@@ -28,8 +28,10 @@ def rounds_of(server, folder, seconds):
     data = f"{folder}/perf.data"
     record = ["perf", "record", "-o", data, "-e", EVENTS, "-c", "1", "-p", str(server), "--", "sleep", str(seconds)]
     subprocess.run(record, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    script = ["perf", "script", "-i", data, "-F", "event,period"]
+    script = ["perf", "script", "-i", data, "--show-lost-events", "-F", "event,period"]
     lines = subprocess.run(script, check=True, capture_output=True, text=True).stdout.splitlines()
+    if lost := sum(int(line.split()[-1]) for line in lines if "PERF_RECORD_LOST" in line):
+        print(f"perf lost {lost} events: several rounds of the next row look like one", file=sys.stderr)
     return sorted(int(line.split()[0]) / 1e3 for line in lines if "task-clock" in line)
 
 
