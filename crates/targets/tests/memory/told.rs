@@ -1,10 +1,9 @@
 //! What targets say their maps take of the host's memory is what the allocator gives them for it: as the difference between an
 //! instance that holds little and one that holds much, with the same buffers.
 //!
-//! Deliberately not here: what zones and chunks cost (`zns_memory`), and what maps should take.
+//! Deliberately not here: what zones and chunks cost (`zones`), and what maps should take.
 
-#![expect(unsafe_code, reason = "a global allocator that counts cannot be written without it")]
-
+use crate::bytes_held;
 use ocssd_base::Nanos;
 use ocssd_engine::{Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
@@ -15,38 +14,6 @@ use ocssd_lightnvm::interface::table::{TableHint, TableId, TableKind, TableOp, T
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget, Content, Durability, List, Piece};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId, Status, Tag, Target, TargetId};
 use ocssd_targets::registry::{self, TargetSpec};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    /// Bytes that this thread has and did not give back; tests run in threads of their own.
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count(bytes: usize, sign: i64) {
-    BYTES.set(BYTES.get() + sign * i64::try_from(bytes).expect("an allocation is smaller than memory"));
-}
-
-// SAFETY: every call is passed on to the system's allocator unchanged; counting touches only a thread-local cell that needs no
-// allocation and no destructor. What is zeroed or made longer comes through `alloc`, as the trait does it by itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, shape: Layout) -> *mut u8 {
-        count(shape.size(), 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(shape) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, shape: Layout) {
-        count(shape.size(), -1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(place, shape) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Units of the drive.
 const UNITS: u32 = 4;
@@ -111,9 +78,9 @@ fn memory(mut host: AnyHost, gauges: &[&str]) -> (i64, i64) {
         });
     let told = told.sum();
     drop(counters);
-    let before = BYTES.get();
+    let before = bytes_held();
     let flash = host.into_device();
-    let bytes = before - BYTES.get();
+    let bytes = before - bytes_held();
     drop(flash);
     (told, bytes)
 }

@@ -3,8 +3,7 @@
 //!
 //! Deliberately not here: extensions and the wear of chunks, which cost memory only where they are used.
 
-#![expect(unsafe_code, reason = "a global allocator that counts cannot be written without it")]
-
+use crate::bytes_held;
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Flash, presets};
@@ -15,38 +14,6 @@ use ocssd_lightnvm::interface::zoned::{
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_lightnvm::{BufId, Buffers, Source, Tag, TargetId};
 use ocssd_targets::zns::{Options, Zns};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    /// Bytes that this thread has and did not give back; tests run in threads of their own.
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count(bytes: usize, sign: i64) {
-    BYTES.set(BYTES.get() + sign * i64::try_from(bytes).expect("an allocation is smaller than memory"));
-}
-
-// SAFETY: every call is passed on to the system's allocator unchanged; counting touches only a thread-local cell that needs no
-// allocation and no destructor. What is zeroed or made longer comes through `alloc`, as the trait does it by itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, shape: Layout) -> *mut u8 {
-        count(shape.size(), 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(shape) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, shape: Layout) {
-        count(shape.size(), -1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(place, shape) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Bytes of a zone: its entry in the table.
 const ZONE_BYTES: f64 = 56.0;
@@ -135,9 +102,9 @@ fn cost(chunks: u32, options: &[(&str, &str)]) -> (f64, f64, f64) {
     host.settle();
     let is_full = |zone: u32| host.target(TargetId(0)).zone(zone).state == ZoneState::Full;
     assert!((0..geometry.zone_count).all(is_full), "every zone was written to its end");
-    let before = BYTES.get();
+    let before = bytes_held();
     let flash = host.into_device();
-    let bytes = before - BYTES.get();
+    let bytes = before - bytes_held();
     drop(flash);
     let bytes = f64::from(i32::try_from(bytes).expect("a few megabytes"));
     (f64::from(geometry.zone_count), f64::from(8 * chunks), bytes)
